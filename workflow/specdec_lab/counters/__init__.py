@@ -1,0 +1,1 @@
+"""The server's own counters: scrape, change over a window, acceptance (M4)."""

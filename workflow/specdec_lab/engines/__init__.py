@@ -1,0 +1,1 @@
+"""What each server software is: one small file per engine behind one Protocol (M20)."""
