@@ -30,3 +30,9 @@ class MetricNames:
     process_start: tuple[str, ...] = ("process_start_time_seconds",)
     others: tuple[str, ...] = field(default=())
     """Further counters whose deltas are kept for the reader."""
+    always_shown: bool = False
+    """The engine shows its speculation counters, at 0, without speculation too; so their presence proves nothing."""
+    publish_lag_s: float = 1.5
+    """How long after the last token a counter may still move; two scrapes must agree over at least this time (B5)."""
+    off_hint: str = ""
+    """What to do when a server of this engine shows no metrics at all."""
