@@ -1,0 +1,56 @@
+# Two commands: `make demo` (a verdict on a real engine) and `make test`. Both set up everything they need in .venv.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+JOBS ?= 1
+
+.PHONY: help setup demo test lint format types generated lock clean
+
+help: ## Show the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+setup: $(STAMP) ## Install locked versions into .venv
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] + "; name another one: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing locked versions into $(VENV) (once)"
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+demo: setup ## Measure speculation on the embedded engine and print the verdict
+	@$(BIN)/snakemake --cores 1 --resources gpu=1 --configfile config/demo.yaml --quiet rules
+	@echo
+	@cat results/demo/summary.txt
+	@echo
+	@cat results/demo/decision.md
+	@echo
+	@echo "The whole story: results/demo/report.html"
+
+test: setup ## Run every test that this machine can run
+	@$(BIN)/python -m pytest
+
+lint: setup ## Style, workflow style, workflow lint
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/snakefmt --check Snakefile workflow/rules
+	@$(BIN)/snakemake --lint --configfile config/demo.yaml
+
+types: setup ## Static types
+	@$(BIN)/mypy
+
+format: setup ## Format everything
+	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format .
+	@$(BIN)/snakefmt Snakefile workflow/rules
+
+generated: setup ## Write the config's schema and reference page again
+	@$(BIN)/python -m specdec_lab.config.reference
+
+lock: setup ## Resolve versions again (needs uv)
+	@uv pip compile pyproject.toml --extra demo --extra dev --universal --python-version 3.11 --generate-hashes --no-header -o requirements.lock
+
+clean: ## Remove the environment; results and measured cells stay
+	rm -rf $(VENV)

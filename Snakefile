@@ -1,0 +1,27 @@
+"""Measures what speculative decoding gains on this hardware: one server session per mode and replicate, then a verdict.
+
+Run `snakemake --cores 1 --resources gpu=1`; another matrix with `--configfile config/demo.yaml`.
+"""
+
+from snakemake.utils import min_version
+
+min_version("9.17")
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/prompts.smk"
+include: "workflow/rules/checkpoints.smk"
+include: "workflow/rules/session.smk"
+include: "workflow/rules/compare.smk"
+include: "workflow/rules/report.smk"
+
+
+localrules:
+    all,
+
+
+rule all:
+    input:
+        f"{LAB.results}/decision.json",
+        f"{LAB.results}/report.html",
+    default_target: True

@@ -1,0 +1,299 @@
+"""From config files to a checked LabConfig: every fault at once, each with its place and the way to mend it (E1, E2)."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import UnionType
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from ..records.errors import UserError
+from . import models
+from .strict_yaml import Document, KeyPath, key_path, load, overlay
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One fault: what is wrong at which key, and how to mend it."""
+
+    path: KeyPath
+    cause: str
+    fix: str
+
+
+class ConfigError(UserError):
+    """Everything that is wrong with a config, with places."""
+
+    def __init__(self, problems: Sequence[Problem], document: Document) -> None:
+        self.problems = list(problems)
+        lines = []
+        for problem in problems:
+            place = document.place(problem.path)
+            lines.append(f"{key_path(problem.path) or 'config'}: {problem.cause}\n  where: {place}\n  fix:   {problem.fix}")
+        count = f"{len(lines)} faults in the config:\n" if len(lines) > 1 else ""
+        super().__init__(count + "\n".join(lines), code="config")
+
+
+@dataclass(frozen=True)
+class LoadedConfig:
+    """A valid config, and where each key stands."""
+
+    config: models.LabConfig
+    document: Document
+
+    def refuse(self, problems: Sequence[Problem]) -> None:
+        """Raise ConfigError if there are problems."""
+        if problems:
+            raise ConfigError(problems, self.document)
+
+
+def load_config(files: Sequence[Path]) -> LoadedConfig:
+    """Read one config, or several laid upon each other in order (later ones win); ConfigError names every fault."""
+    document = load(files[0])
+    for file in files[1:]:
+        document = overlay(document, load(file))
+    problems: list[Problem] = []
+    data = _known(models.LabConfig, document.data, (), problems)
+    try:
+        config = models.LabConfig.model_validate(data)
+    except ValidationError as error:
+        problems.extend(p for e in error.errors() for p in _problems(e, data))
+    if problems:
+        raise ConfigError(problems, document)
+    loaded = LoadedConfig(config, document)
+    loaded.refuse(list(_cross_checks(config)))
+    return loaded
+
+
+_BLOCKS: list[type[models.Block]] = [
+    value
+    for value in vars(models).values()
+    if isinstance(value, type) and issubclass(value, models.Block) and value is not models.Block
+]
+
+
+def _known(expected: Any, data: Any, path: KeyPath, problems: list[Problem]) -> Any:
+    """The data without keys that its block does not have; each is a problem. An empty block (`baseline:`) is `{}`.
+
+    Done ahead of validation, so that a misspelt key does not hide the other faults of its block.
+    """
+    if isinstance(expected, type) and issubclass(expected, models.Block):
+        if data is None:
+            return {}
+        if not isinstance(data, dict):
+            return data
+        valid = list(expected.model_fields)
+        problems.extend(
+            Problem((*path, key), f"there is no key `{key}` here", _nearest(key, valid)) for key in data if key not in valid
+        )
+        return {
+            key: _known(expected.model_fields[key].annotation, value, (*path, key), problems)
+            for key, value in data.items()
+            if key in valid
+        }
+    inner = [arg for arg in get_args(expected) if arg is not type(None)]
+    if get_origin(expected) is dict and isinstance(data, dict):
+        return {key: _known(inner[1], value, (*path, key), problems) for key, value in data.items()}
+    if get_origin(expected) is list and isinstance(data, list):
+        return [_known(inner[0], value, (*path, index), problems) for index, value in enumerate(data)]
+    if get_origin(expected) in (Union, UnionType) and data is not None and len(inner) == 1:
+        return _known(inner[0], data, path, problems)
+    return data
+
+
+def _problems(error: Any, data: Any) -> Iterator[Problem]:
+    path = _real_path(error["loc"], data)
+    context = error.get("ctx") or {}
+    match error["type"]:
+        case "missing":
+            key = error["loc"][-1]
+            field = _description(str(key))
+            yield Problem(path, f"`{key}` is missing", f"Add `{key}:`. {field}".strip())
+        case "one_source":
+            yield Problem(path, error["msg"], "See config/README.md, section checkpoints.")
+        case "string_pattern_mismatch":
+            yield Problem(
+                path,
+                f"{error['input']!r} cannot be used as a name",
+                "Use letters, digits, dot, dash and underscore; it becomes part of a path.",
+            )
+        case "string_type":
+            yield Problem(
+                path,
+                f"{error['input']!r} is not text for YAML",
+                f'Quote it: "{_as_written(error["input"])}".',
+            )
+        case "literal_error":
+            yield Problem(path, f"{error['input']!r} is none of {context['expected']}", "Choose one of these.")
+        case _:
+            message = error["msg"].removeprefix("Value error, ")
+            yield Problem(path, f"{message} (given: {error['input']!r})", "Mend the value.")
+
+
+def _as_written(value: Any) -> str:
+    return {True: "true", False: "false", None: "null"}.get(value, str(value)) if not isinstance(value, float) else str(value)
+
+
+def _real_path(location: Sequence[str | int], data: Any) -> KeyPath:
+    """The part of pydantic's location that exists in the file (it also names union branches and `[key]`)."""
+    path: list[str | int] = []
+    for part in location:
+        if isinstance(data, dict) and part in data:
+            data = data[part]
+        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
+            data = data[part]
+        else:
+            continue
+        path.append(part)
+    return tuple(path)
+
+
+def _nearest(key: str, valid: list[str]) -> str:
+    close = difflib.get_close_matches(key, valid, n=1, cutoff=0.6)
+    if close:
+        return f"Did you mean `{close[0]}`?"
+    homes = [block for block in _BLOCKS if key in block.model_fields]
+    if homes:
+        places = " or ".join(sorted({f"`{_home(block)}.{key}`".replace("`.", "`") for block in homes}))
+        return f"It belongs to {places}."
+    far = [(block, name) for block in _BLOCKS for name in block.model_fields]
+    match = difflib.get_close_matches(key, [name for _, name in far], n=1, cutoff=0.75)
+    if match:
+        block = next(block for block, name in far if name == match[0])
+        return f"Did you mean `{_home(block)}.{match[0]}`? Valid here: {', '.join(valid)}."
+    return f"Valid here: {', '.join(valid)}."
+
+
+def _home(block: type[BaseModel]) -> str:
+    """Where a block stands in a config, for messages."""
+    return {
+        models.LabConfig: "",
+        models.CheckpointConfig: "checkpoints.<role>",
+        models.ModeConfig: "modes.<mode>",
+        models.DiffersConfig: "modes.<mode>.differs",
+        models.ClaimConfig: "claims[]",
+    }.get(block, re.sub("Config$", "", block.__name__).lower())  # type: ignore[call-overload, no-any-return]
+
+
+def _description(key: str) -> str:
+    for block in _BLOCKS:
+        if key in block.model_fields:
+            return block.model_fields[key].description or ""
+    return ""
+
+
+def _cross_checks(config: models.LabConfig) -> Iterator[Problem]:
+    """What one block cannot know of another."""
+    if not config.modes:
+        yield Problem(("modes",), "no mode is defined", "Define at least a baseline: `baseline: {}`.")
+        return
+    baselines = [name for name, mode in config.modes.items() if mode.speculative is None]
+    if not baselines:
+        yield Problem(
+            ("modes",), "no mode is a baseline", "Add `baseline: {}`: without it there is nothing to compare with."
+        )
+    for index, name in enumerate(config.only or []):
+        if name not in config.modes:
+            yield Problem(("only", index), f"the mode `{name}` is not defined", _choices(name, config.modes))
+    for name, mode in config.modes.items():
+        yield from _mode_checks(name, mode, config, baselines)
+    for index, claim in enumerate(config.claims):
+        if claim.mode not in config.modes:
+            yield Problem(("claims", index, "mode"), f"the mode `{claim.mode}` is not defined", _choices(claim.mode, config.modes))
+    yield from _engine_checks(config)
+    load = config.load
+    for key in ("concurrency", "rates"):
+        values = getattr(load, key)
+        if len(set(values)) != len(values):
+            yield Problem(("load", key), "a value stands twice", "Keep each once.")
+    if not load.concurrency and not load.rates:
+        yield Problem(("load",), "there is no load", "Give `concurrency` or `rates`.")
+    wanted = config.decision.concurrency
+    if wanted is not None and load.concurrency and wanted not in load.concurrency:
+        yield Problem(
+            ("decision", "concurrency"),
+            f"concurrency {wanted} is not measured",
+            f"Choose one of {load.concurrency}, or add it to load.concurrency.",
+        )
+
+
+def _choices(name: str, valid: Any) -> str:
+    close = difflib.get_close_matches(name, list(valid), n=1)
+    return f"Did you mean `{close[0]}`?" if close else f"Defined are: {', '.join(valid)}."
+
+
+def _mode_checks(
+    name: str, mode: models.ModeConfig, config: models.LabConfig, baselines: Sequence[str]
+) -> Iterator[Problem]:
+    here: KeyPath = ("modes", name)
+    if mode.against is not None:
+        if mode.against not in config.modes:
+            yield Problem((*here, "against"), f"the mode `{mode.against}` is not defined", _choices(mode.against, config.modes))
+        elif mode.against not in baselines:
+            yield Problem(
+                (*here, "against"), f"`{mode.against}` is no baseline", f"Compare with one of: {', '.join(baselines)}."
+            )
+        elif (config.modes[mode.against].target or "target") != (mode.target or "target"):
+            yield Problem(
+                (*here, "against"),
+                f"`{mode.against}` serves another target",
+                "Give this target a baseline of its own: texts and speeds of two targets are not comparable.",
+            )
+        if mode.speculative is None:
+            yield Problem((*here, "against"), "a baseline is compared with nothing", "Remove `against`.")
+    elif mode.speculative is not None and baselines:
+        fitting = [b for b in baselines if (config.modes[b].target or "target") == (mode.target or "target")]
+        if not fitting:
+            yield Problem(
+                here, f"no baseline serves the target `{mode.target}`", f"Add a mode `{{target: {mode.target}}}` without speculation."
+            )
+        elif len(fitting) > 1 and baselines[0] not in fitting:
+            yield Problem(here, "several baselines fit", f"Say `against:` one of {', '.join(fitting)}.")
+    if mode.target is not None and mode.target not in config.checkpoints:
+        yield Problem((*here, "target"), f"the checkpoint `{mode.target}` is not defined", _choices(mode.target, config.checkpoints))
+    if mode.sweep is not None:
+        if mode.speculative is None:
+            yield Problem((*here, "sweep"), "a baseline has nothing to sweep", "Remove `sweep`.")
+        if len(mode.sweep) != 1 or not all(mode.sweep.values()):
+            yield Problem((*here, "sweep"), "a sweep varies exactly one option", "Give one option with its values.")
+    if mode.base_url is not None and config.engine.launcher != "attach":
+        yield Problem((*here, "base_url"), "only `launcher: attach` uses a URL", "Remove it, or attach.")
+
+
+def _engine_checks(config: models.LabConfig) -> Iterator[Problem]:
+    engine = config.engine
+    if engine.launcher == "attach":
+        for name, mode in config.modes.items():
+            url = mode.base_url or engine.base_url
+            if not url:
+                yield Problem(("modes", name), "attach needs a URL", "Give `base_url` here or under `engine`.")
+            elif not re.match(r"https?://", url):
+                yield Problem(("modes", name), f"{url!r} is no URL", "Write http://host:port.")
+    elif "target" not in config.checkpoints:
+        yield Problem(("checkpoints",), "the checkpoint `target` is missing", "Add `target:` with hub, path or bundled.")
+    for key, launcher in (("image", "docker"), ("command", "process"), ("base_url", "attach")):
+        if getattr(engine, key) is not None and engine.launcher != launcher:
+            yield Problem(("engine", key), f"`{key}` is for `launcher: {launcher}`", f"Remove it, or say `launcher: {launcher}`.")
+    if engine.launcher == "docker" and engine.image is not None and re.search(r"\s", engine.image):
+        yield Problem(("engine", "image"), f"{engine.image!r} is no image reference", "Write name:tag.")
+    for key in engine.env:
+        if re.search(r"TOKEN|SECRET|PASSWORD|API_KEY", key, re.IGNORECASE):
+            yield Problem(
+                ("engine", "env", key), f"`{key}` looks like a secret", "Set it in your own environment; configs are published."
+            )
+    for name, checkpoint in config.checkpoints.items():
+        if checkpoint.revision is not None and not re.fullmatch(r"[0-9a-f]{40}", checkpoint.revision):
+            yield Problem(
+                ("checkpoints", name, "revision"),
+                f"{checkpoint.revision!r} is no commit",
+                "Pin the 40-digit commit; a branch or tag can move.",
+            )
+        if checkpoint.revision is not None and not checkpoint.hub:
+            yield Problem(("checkpoints", name, "revision"), "only a hub checkpoint has a revision", "Remove it.")
+        if checkpoint.hub and not re.fullmatch(r"[A-Za-z0-9][\w.-]*/[\w.-]+", checkpoint.hub):
+            yield Problem(("checkpoints", name, "hub"), f"{checkpoint.hub!r} is no repository", "Write owner/name.")

@@ -1,0 +1,69 @@
+"""The plan that judging reads: rules, modes from simple to demanding, expected cells, claims, sweeps."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from ..records.decision import Claim, DecisionRules, Plan, PlannedMode, Sweep
+from .resolve import Matrix
+
+_DRAFT_LENGTH = ("num_speculative_tokens", "draft-n-max", "ngram-simple-size-m", "ngram-map-k-size-m", "ngram-mod-n-max")
+
+
+def plan(matrix: Matrix) -> Plan:
+    """What was asked for, in the terms of the analysis."""
+    config = matrix.config
+    rules = DecisionRules(
+        margin=config.decision.margin,
+        at=config.decision.concurrency or (min(config.load.concurrency) if config.load.concurrency else None),
+        identical_share=config.decision.identical,
+        noise_limit=config.decision.noise_limit,
+        price_per_gpu_hour=config.cost.per_hour if config.cost else None,
+        currency=config.cost.currency if config.cost else "USD",
+    )
+    modes = [
+        PlannedMode(
+            name=name,
+            against=spec.against,
+            replicates=matrix.replicates(name),
+            placebo=spec.placebo,
+            lossy=spec.lossy,
+            method=_method(spec.server.speculative),
+            k=_draft_length(spec.server.speculative),
+        )
+        for name, spec in matrix.sessions.items()
+    ]
+    claims = [
+        Claim(mode=c.mode, text=f"{c.speedup:g}x", speedup=c.speedup, kind=c.kind, source=c.source) for c in config.claims
+    ]
+    return Plan(
+        name=config.name, rules=rules, modes=modes, cells=matrix.cells, claims=claims, sweeps=_sweeps(matrix, modes)
+    )
+
+
+def _method(speculative: dict[str, JsonValue] | None) -> str | None:
+    return None if speculative is None else str(speculative.get("method"))
+
+
+def _draft_length(speculative: dict[str, JsonValue] | None) -> int | None:
+    for key in _DRAFT_LENGTH:
+        value = (speculative or {}).get(key)
+        if isinstance(value, int):
+            return value
+    return None
+
+
+def _sweeps(matrix: Matrix, modes: list[PlannedMode]) -> list[Sweep]:
+    out: list[Sweep] = []
+    by_method: dict[str, dict[str, float]] = {}
+    for mode in modes:
+        if mode.method is not None and mode.k is not None and not mode.placebo:
+            by_method.setdefault(mode.method, {})[mode.name] = float(mode.k)
+    out.extend(Sweep(axis="k", method=method, points=points) for method, points in by_method.items() if len(points) > 1)
+    contexts = {cell.kind: float(cell.kind.split("@")[1]) for cell in matrix.cells if "@" in cell.kind}
+    if contexts:
+        out.append(Sweep(axis="context", method="context", points=contexts))
+    rates = {cell.load.label: cell.load.rate for cell in matrix.cells if cell.load.rate is not None}
+    if len(rates) > 1:
+        out.append(Sweep(axis="rate", method="rate", points=rates))
+    return out

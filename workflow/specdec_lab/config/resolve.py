@@ -1,0 +1,263 @@
+"""From a config to what is to be measured: expanded modes, canonical session specs, cells, and the order of sessions.
+
+The specs are what Snakemake sees as params and what keys the cell store; nothing volatile enters them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from .. import engines
+from ..records.base import Finding, canonical
+from ..records.spec import CellSpec, CheckpointSpec, Deadlines, Load, Objective, Sampling, ServerSpec, SessionSpec
+from ..session.schedule import interleaved
+from .load import LoadedConfig, Problem
+from .models import LabConfig, ModeConfig
+from .strict_yaml import KeyPath
+
+PLACEBO = "placebo"
+CHECKPOINT_OPTION = "model"
+"""The option of `speculative` that names a checkpoint of the config."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Everything that a config asks for."""
+
+    config: LabConfig
+    sessions: dict[str, SessionSpec]
+    """By mode, in the config's order."""
+    cells: list[CellSpec]
+    """The same for every mode, in the order in which they are measured."""
+    order: list[tuple[str, int]]
+    """Sessions (mode, replicate) in the order in which they are to run."""
+    roles: dict[str, dict[str, str]]
+    """By mode: role -> name of the checkpoint in the config."""
+    warnings: list[Finding]
+
+    @property
+    def results(self) -> str:
+        """Folder of this matrix, relative to where the workflow runs."""
+        return f"results/{self.config.name}"
+
+    def session(self, mode: str) -> str:
+        """Canonical text of what one session of this mode measures: changes exactly when it must be looked at again."""
+        return canonical({"session": self.sessions[mode], "cells": [cell.model_dump(mode="json") for cell in self.cells]})
+
+    def replicates(self, mode: str) -> int:
+        """How many fresh servers this mode gets."""
+        return sum(name == mode for name, _ in self.order)
+
+    def workload(self) -> str:
+        """Canonical text of what the prompts file depends on."""
+        w = self.config.workload
+        return canonical({"prompts": w.prompts, "seed": w.seed, "kinds": w.kinds, "context_tokens": w.context_tokens})
+
+
+def resolve(loaded: LoadedConfig, *, kinds: list[str]) -> Matrix:
+    """Expand and check against the engine; ConfigError names every option that this engine would not take.
+
+    `kinds` are the workload kinds that the prompts have. Image digests and commits of checkpoints are not known here:
+    they are found out by rules of their own and enter the cells' keys.
+    """
+    config = loaded.config
+    modes, origin = _expand(config)
+    problems: list[Problem] = []
+    sessions: dict[str, SessionSpec] = {}
+    roles: dict[str, dict[str, str]] = {}
+    for name, mode in modes.items():
+        spec, roles[name], found = _session(name, mode, origin[name], config)
+        sessions[name] = spec
+        problems.extend(found)
+    loaded.refuse(problems)
+    cells = list(_cells(config, kinds))
+    loaded.refuse(list(_cell_problems(config, kinds)))
+    replicates = config.protocol.replicates
+    counts = {
+        name: (config.protocol.baseline_replicates or max(2, replicates)) if spec.against is None and not spec.placebo else replicates
+        for name, spec in sessions.items()
+    }
+    return Matrix(
+        config=config,
+        sessions=sessions,
+        roles=roles,
+        cells=cells,
+        order=interleaved(counts, baselines=[n for n, s in sessions.items() if s.against is None], seed=config.protocol.seed),
+        warnings=list(_warnings(config)),
+    )
+
+
+def _expand(config: LabConfig) -> tuple[dict[str, ModeConfig], dict[str, str]]:
+    """Sweeps become modes of their own, the placebo is added, `only` chooses (with the baselines that are needed)."""
+    modes: dict[str, ModeConfig] = {}
+    origin: dict[str, str] = {}
+    chosen = set(config.only) if config.only is not None else set(config.modes)
+    baselines = [name for name, mode in config.modes.items() if mode.speculative is None]
+    needed = {_against(mode, config.modes, baselines) for name, mode in config.modes.items() if name in chosen}
+    for name, mode in config.modes.items():
+        if name not in chosen and name not in needed:
+            continue
+        for expanded, one in _swept(name, mode):
+            modes[expanded] = one
+            origin[expanded] = name
+        if config.protocol.placebo and name == baselines[0]:
+            modes[PLACEBO] = mode
+            origin[PLACEBO] = name
+    return modes, origin
+
+
+def _swept(name: str, mode: ModeConfig) -> Iterator[tuple[str, ModeConfig]]:
+    if mode.sweep is None or mode.speculative is None:
+        yield name, mode
+        return
+    option, values = next(iter(mode.sweep.items()))
+    short = "k" if option in ("num_speculative_tokens", "draft-n-max") else f"{option}-"
+    for value in values:
+        text = str(value) if isinstance(value, int | float | str) else canonical(value)
+        label = "".join(c if c.isalnum() or c in "._-" else "-" for c in text)
+        yield f"{name}-{short}{label}", mode.model_copy(update={"speculative": {**mode.speculative, option: value}, "sweep": None})
+
+
+def _against(mode: ModeConfig, modes: Mapping[str, ModeConfig], baselines: list[str]) -> str | None:
+    if mode.speculative is None:
+        return None
+    if mode.against is not None:
+        return mode.against
+    return next((b for b in baselines if (modes[b].target or "target") == (mode.target or "target")), None)
+
+
+def _session(
+    name: str,
+    mode: ModeConfig,
+    origin: str,
+    config: LabConfig,
+) -> tuple[SessionSpec, dict[str, str], list[Problem]]:
+    engine_config = config.engine
+    engine = engines.get(engine_config.software)
+    here: KeyPath = ("modes", origin)
+    problems: list[Problem] = []
+    roles = {"target": mode.target or "target"}
+    speculative = dict(mode.speculative) if mode.speculative is not None else None
+    if speculative is not None and CHECKPOINT_OPTION in speculative and engine_config.launcher != "attach":
+        wanted = speculative[CHECKPOINT_OPTION]
+        if not isinstance(wanted, str) or wanted not in config.checkpoints:
+            problems.append(
+                Problem(
+                    (*here, "speculative", CHECKPOINT_OPTION),
+                    f"the checkpoint {wanted!r} is not defined",
+                    f"Name one of the config's checkpoints: {', '.join(config.checkpoints) or 'none is defined'}.",
+                )
+            )
+        else:
+            roles["draft"] = wanted
+            speculative[CHECKPOINT_OPTION] = "draft"
+    differs = mode.differs
+    args: dict[str, JsonValue] = {**engine_config.args, **(differs.args if differs else {})}
+    image = engine_config.image or (engine.default_image if engine_config.launcher == "docker" else None)
+    server = ServerSpec(
+        engine=engine_config.software,
+        version=engine_config.version,
+        launcher=engine_config.launcher,
+        image=image,
+        command=engine_config.command,
+        base_url=mode.base_url or engine_config.base_url,
+        served_model=engine_config.served_model,
+        args=args,
+        env={**engine_config.env, **(differs.env if differs else {})},
+        speculative=speculative,
+        gpus=engine_config.gpus if mode.gpus is None else mode.gpus,
+        ready_timeout_s=engine_config.ready_timeout_s,
+        stop_timeout_s=engine_config.stop_timeout_s,
+    )
+    lossy = engine.lossy(server)
+    if lossy and not mode.lossy:
+        problems.append(
+            Problem(
+                (*here, "speculative"),
+                "this verification may change the text (it is lossy)",
+                "Say `lossy: true` in this mode if you want it; it is then marked everywhere and never judged by identity.",
+            )
+        )
+    for finding in engine.problems(server, roles):
+        problems.append(Problem(_finding_path(finding, here, origin, config), finding.message, finding.hint))
+    workload, load = config.workload, config.load
+    baselines = [n for n, m in config.modes.items() if m.speculative is None]
+    placebo = name == PLACEBO and config.protocol.placebo
+    spec = SessionSpec(
+        server=server,
+        checkpoints={role: _checkpoint(config, named) for role, named in roles.items() if named in config.checkpoints},
+        against=origin if placebo else _against(mode, config.modes, baselines),
+        lossy=lossy,
+        placebo=placebo,
+        sampling=Sampling(temperature=workload.temperature, extra=workload.body),
+        deadlines=Deadlines(
+            total_s=load.total_s,
+            first_byte_s=load.first_byte_s,
+            idle_s=load.idle_s,
+            abort_after_failures=load.abort_after_failures,
+        ),
+        objective=Objective(ttft_s=load.ttft_s, tpot_s=load.tpot_s),
+    )
+    return spec, {role: named for role, named in roles.items() if named in config.checkpoints}, problems
+
+
+def _finding_path(finding: Finding, here: KeyPath, origin: str, config: LabConfig) -> KeyPath:
+    """An engine speaks of flags and methods; the user wrote them under the mode or under the engine."""
+    if finding.code == "bad_args":
+        return ("engine", "args")
+    return (*here, "speculative") if config.modes[origin].speculative is not None else here
+
+
+def _checkpoint(config: LabConfig, name: str) -> CheckpointSpec:
+    return CheckpointSpec.model_validate(config.checkpoints[name].model_dump())
+
+
+def _cells(config: LabConfig, kinds: list[str]) -> Iterator[CellSpec]:
+    workload, load = config.workload, config.load
+    loads = [Load(concurrency=n) for n in load.concurrency] + [Load(rate=r, seed=load.seed) for r in load.rates]
+    for kind in kinds:
+        for one in loads:
+            yield CellSpec(
+                kind=kind,
+                load=one,
+                requests=workload.requests,
+                warmup=workload.warmup or max(2, one.concurrency or 2),
+                max_tokens=workload.max_tokens.get(kind.split("@")[0], workload.max_tokens.get(kind)),
+                ignore_eos=workload.ignore_eos,
+            )
+
+
+def _cell_problems(config: LabConfig, kinds: list[str]) -> Iterator[Problem]:
+    workload = config.workload
+    for index, kind in enumerate(workload.kinds or []):
+        if kind not in {k.split("@")[0] for k in kinds}:
+            yield Problem(("workload", "kinds", index), f"the prompts have no kind `{kind}`", f"They have: {', '.join(kinds)}.")
+    for kind in workload.max_tokens:
+        if kind not in {k.split("@")[0] for k in kinds} | set(kinds):
+            yield Problem(("workload", "max_tokens", kind), f"the kind `{kind}` is not measured", f"Measured are: {', '.join(kinds)}.")
+    for index, concurrency in enumerate(config.load.concurrency):
+        if workload.requests is not None and concurrency > workload.requests:
+            yield Problem(
+                ("load", "concurrency", index),
+                f"{workload.requests} requests per cell can never be {concurrency} in flight",
+                f"Set workload.requests to {concurrency} or more (twice as many is better), or lower the concurrency.",
+            )
+
+
+def _warnings(config: LabConfig) -> Iterator[Finding]:
+    if config.workload.temperature > 0:
+        yield Finding(
+            code="sampling",
+            severity="info",
+            message=f"Temperature is {config.workload.temperature:g}: texts differ by design, so identity is not judged.",
+            hint="Measure at temperature 0 to judge identity.",
+        )
+    if config.protocol.replicates < 2:
+        yield Finding(
+            code="one_replicate",
+            message="Each mode runs on one server only: no interval can be given and nothing is adopted.",
+            hint="Set protocol.replicates to 2 or more.",
+        )

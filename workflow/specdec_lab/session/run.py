@@ -1,0 +1,147 @@
+"""One job of the workflow: all cells of one mode and replicate, from the store where they were measured before, else on
+one fresh server (M19, B6). Nothing here judges.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from .. import checkpoints, engines, prompts
+from ..checkpoints import Checkpoint
+from ..engines.base import Engine
+from ..records.cell import Cell
+from ..records.errors import UserError
+from ..records.prompt import Prompt
+from ..records.session import ServerLifetime, Session
+from ..records.spec import CellSpec, SessionSpec
+from . import failing, ground
+from .guard import guarded
+from .lifetime import Job, measure
+from .store import Store, cell_key
+
+LOG = logging.getLogger("specdec.session")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One cell that is asked for: its spec, the prompts it sends, its key."""
+
+    spec: CellSpec
+    prompts: list[Prompt]
+    key: str
+
+
+def run(spec: str, *, mode: str, replicate: int, folder: Path, prompts_file: Path, places: int) -> Session:
+    """Make every file of one session.
+
+    `spec` is the canonical text that the workflow passed; `folder` gets the cells, session.json, server.log and
+    metrics.prom; `places` is what Snakemake granted of the resource `gpu` (it grants less than asked without a word).
+    UserError for whatever can be mended; what was measured until then is in the store.
+    """
+    asked = json.loads(spec)
+    session = SessionSpec.model_validate(asked["session"])
+    cells = [CellSpec.model_validate(cell) for cell in asked["cells"]]
+    if places < max(1, session.server.gpus):
+        raise UserError(
+            f"Mode {mode} needs {session.server.gpus} GPUs, but the run grants {places}.",
+            place="--resources gpu=...",
+            fix=f"Run with --resources gpu={session.server.gpus} or more.",
+            code="too_few_gpus",
+        )
+    engine = engines.get(session.server.engine)
+    folder.mkdir(parents=True, exist_ok=True)
+    store = Store(Path(os.environ.get("SPECDEC_STORE", "cells")))
+    found = {role: checkpoints.locate(one) for role, one in session.checkpoints.items()}
+    wanted = _asked(mode, replicate, session, cells, prompts.load(prompts_file), engine, found)
+    missing = [one for one in wanted if store.get(one.key) is None]
+    say(f"{mode} r{replicate}: {len(wanted)} cells, {len(wanted) - len(missing)} of them measured before")
+    if missing:
+        job = Job(mode=mode, replicate=replicate, spec=session, engine=engine, checkpoints=found, folder=folder, store=store)
+        with guarded(), failing.recorded(job):
+            measure(job, [(one.spec, one.prompts, one.key) for one in missing], say)
+    return _assemble(mode, replicate, session, wanted, folder, store, measured=len(missing))
+
+
+def say(text: str) -> None:
+    """One line for whoever watches, and for the log."""
+    LOG.info(text)
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def _asked(
+    mode: str,
+    replicate: int,
+    session: SessionSpec,
+    cells: Sequence[CellSpec],
+    rows: Sequence[Prompt],
+    engine: Engine,
+    found: Mapping[str, Checkpoint],
+) -> list[Asked]:
+    out = []
+    common = ground.common(session, engine, found)
+    for cell in cells:
+        chosen = prompts.select(rows, cell)
+        out.append(Asked(cell, chosen, cell_key(mode, replicate, session, cell, ground.of(common, chosen))))
+    return out
+
+
+def _assemble(
+    mode: str, replicate: int, spec: SessionSpec, wanted: Sequence[Asked], folder: Path, store: Store, *, measured: int
+) -> Session:
+    """Copy the cells out of the store, with the session they belong to now, and tell which lifetimes they come from."""
+    lifetimes: dict[str, ServerLifetime] = {}
+    for one in wanted:
+        cell = store.get(one.key)
+        if cell is None:
+            raise UserError(
+                f"The cell {one.spec.name} was measured but is no longer in the store.",
+                place=str(store.path(one.key)),
+                fix="Do not clear the store while a run is going on; start the run again.",
+                code="store",
+            )
+        _write(cell, spec, folder)
+        if cell.server not in lifetimes:
+            lifetime = store.lifetime(cell.server)
+            if lifetime is not None:
+                lifetimes[cell.server] = lifetime
+    for identity in lifetimes:
+        _copy_evidence(store.lifetime_folder(identity), folder)
+    (folder / "failure.json").unlink(missing_ok=True)
+    session = Session(
+        mode=mode,
+        replicate=replicate,
+        spec=spec,
+        cells={one.spec.name: one.key for one in wanted},
+        lifetimes=sorted(lifetimes.values(), key=lambda lifetime: lifetime.started_at),
+        measured=measured,
+    )
+    session.write(folder / "session.json")
+    return session
+
+
+def _write(cell: Cell, spec: SessionSpec, folder: Path) -> None:
+    """The rule for a win or the baseline's name may have changed since; neither changes a number."""
+    cell.model_copy(update={"session": spec}).write(folder / f"{cell.cell.name}.json")
+
+
+def _copy_evidence(lifetime: Path, folder: Path) -> None:
+    """Log and last counters of a lifetime; the newest keeps the plain name."""
+    for name in ("server.log", "metrics.prom"):
+        source = lifetime / name
+        if source.exists():
+            shutil.copyfile(source, folder / name)
+
+
+def describe(spec: Mapping[str, JsonValue]) -> str:
+    """A session's spec for a person, on one line."""
+    return json.dumps(spec, ensure_ascii=False)
