@@ -1,4 +1,4 @@
-"""From config files to a checked LabConfig: every fault at once, each with its place and the way to mend it (E1, E2)."""
+"""From config files to a checked LabConfig: every fault at once, each with its place and its mend (E1, E2)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class ConfigError(UserError):
         lines = []
         for problem in problems:
             place = document.place(problem.path)
-            lines.append(f"{key_path(problem.path) or 'config'}: {problem.cause}\n  where: {place}\n  fix:   {problem.fix}")
+            lines.append(
+                f"{key_path(problem.path) or 'config'}: {problem.cause}\n  where: {place}\n  fix:   {problem.fix}"
+            )
         count = f"{len(lines)} faults in the config:\n" if len(lines) > 1 else ""
         super().__init__(count + "\n".join(lines), code="config")
 
@@ -89,7 +91,9 @@ def _known(expected: Any, data: Any, path: KeyPath, problems: list[Problem]) -> 
             return data
         valid = list(expected.model_fields)
         problems.extend(
-            Problem((*path, key), f"there is no key `{key}` here", _nearest(key, valid)) for key in data if key not in valid
+            Problem((*path, key), f"there is no key `{key}` here", _nearest(key, valid))
+            for key in data
+            if key not in valid
         )
         return {
             key: _known(expected.model_fields[key].annotation, value, (*path, key), problems)
@@ -136,16 +140,18 @@ def _problems(error: Any, data: Any) -> Iterator[Problem]:
 
 
 def _as_written(value: Any) -> str:
-    return {True: "true", False: "false", None: "null"}.get(value, str(value)) if not isinstance(value, float) else str(value)
+    return (
+        {True: "true", False: "false", None: "null"}.get(value, str(value))
+        if not isinstance(value, float)
+        else str(value)
+    )
 
 
 def _real_path(location: Sequence[str | int], data: Any) -> KeyPath:
     """The part of pydantic's location that exists in the file (it also names union branches and `[key]`)."""
     path: list[str | int] = []
     for part in location:
-        if isinstance(data, dict) and part in data:
-            data = data[part]
-        elif isinstance(data, list) and isinstance(part, int) and part < len(data):
+        if (isinstance(data, dict) and part in data) or (isinstance(data, list) and isinstance(part, int) and part < len(data)):
             data = data[part]
         else:
             continue
@@ -204,7 +210,9 @@ def _cross_checks(config: models.LabConfig) -> Iterator[Problem]:
         yield from _mode_checks(name, mode, config, baselines)
     for index, claim in enumerate(config.claims):
         if claim.mode not in config.modes:
-            yield Problem(("claims", index, "mode"), f"the mode `{claim.mode}` is not defined", _choices(claim.mode, config.modes))
+            yield Problem(
+                ("claims", index, "mode"), f"the mode `{claim.mode}` is not defined", _choices(claim.mode, config.modes)
+            )
     yield from _engine_checks(config)
     load = config.load
     for key in ("concurrency", "rates"):
@@ -233,7 +241,9 @@ def _mode_checks(
     here: KeyPath = ("modes", name)
     if mode.against is not None:
         if mode.against not in config.modes:
-            yield Problem((*here, "against"), f"the mode `{mode.against}` is not defined", _choices(mode.against, config.modes))
+            yield Problem(
+                (*here, "against"), f"the mode `{mode.against}` is not defined", _choices(mode.against, config.modes)
+            )
         elif mode.against not in baselines:
             yield Problem(
                 (*here, "against"), f"`{mode.against}` is no baseline", f"Compare with one of: {', '.join(baselines)}."
@@ -250,12 +260,18 @@ def _mode_checks(
         fitting = [b for b in baselines if (config.modes[b].target or "target") == (mode.target or "target")]
         if not fitting:
             yield Problem(
-                here, f"no baseline serves the target `{mode.target}`", f"Add a mode `{{target: {mode.target}}}` without speculation."
+                here,
+                f"no baseline serves the target `{mode.target}`",
+                f"Add a mode `{{target: {mode.target}}}` without speculation.",
             )
         elif len(fitting) > 1 and baselines[0] not in fitting:
             yield Problem(here, "several baselines fit", f"Say `against:` one of {', '.join(fitting)}.")
     if mode.target is not None and mode.target not in config.checkpoints:
-        yield Problem((*here, "target"), f"the checkpoint `{mode.target}` is not defined", _choices(mode.target, config.checkpoints))
+        yield Problem(
+            (*here, "target"),
+            f"the checkpoint `{mode.target}` is not defined",
+            _choices(mode.target, config.checkpoints),
+        )
     if mode.sweep is not None:
         if mode.speculative is None:
             yield Problem((*here, "sweep"), "a baseline has nothing to sweep", "Remove `sweep`.")
@@ -275,16 +291,22 @@ def _engine_checks(config: models.LabConfig) -> Iterator[Problem]:
             elif not re.match(r"https?://", url):
                 yield Problem(("modes", name), f"{url!r} is no URL", "Write http://host:port.")
     elif "target" not in config.checkpoints:
-        yield Problem(("checkpoints",), "the checkpoint `target` is missing", "Add `target:` with hub, path or bundled.")
+        yield Problem(
+            ("checkpoints",), "the checkpoint `target` is missing", "Add `target:` with hub, path or bundled."
+        )
     for key, launcher in (("image", "docker"), ("command", "process"), ("base_url", "attach")):
         if getattr(engine, key) is not None and engine.launcher != launcher:
-            yield Problem(("engine", key), f"`{key}` is for `launcher: {launcher}`", f"Remove it, or say `launcher: {launcher}`.")
+            yield Problem(
+                ("engine", key), f"`{key}` is for `launcher: {launcher}`", f"Remove it, or say `launcher: {launcher}`."
+            )
     if engine.launcher == "docker" and engine.image is not None and re.search(r"\s", engine.image):
         yield Problem(("engine", "image"), f"{engine.image!r} is no image reference", "Write name:tag.")
     for key in engine.env:
         if re.search(r"TOKEN|SECRET|PASSWORD|API_KEY", key, re.IGNORECASE):
             yield Problem(
-                ("engine", "env", key), f"`{key}` looks like a secret", "Set it in your own environment; configs are published."
+                ("engine", "env", key),
+                f"`{key}` looks like a secret",
+                "Set it in your own environment; configs are published.",
             )
     for name, checkpoint in config.checkpoints.items():
         if checkpoint.revision is not None and not re.fullmatch(r"[0-9a-f]{40}", checkpoint.revision):

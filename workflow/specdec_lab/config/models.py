@@ -1,4 +1,4 @@
-"""What a config file may say: every key, its type, its default and its meaning. Schema and reference page come from here.
+"""What a config file may say: each key with type, default and meaning. Schema and reference page come from here.
 
 Serves M12-M18, M23-M27, M31, M34, M39. Keys that are not listed here are refused (case E1).
 """
@@ -29,11 +29,13 @@ class EngineConfig(Block):
         description="Which server software. `openai` is any OpenAI-compatible endpoint."
     )
     version: str | None = Field(
-        default=None, description="The version that the server must report; anything else is refused.", examples=["0.33.0"]
+        default=None,
+        description="The version that the server must report; anything else is refused.",
+        examples=["0.33.0"],
     )
     launcher: Literal["docker", "process", "attach"] = Field(
         default="docker",
-        description="`docker`: one container per mode. `process`: a local program. `attach`: a server that runs already.",
+        description="`docker`: one container per mode. `process`: a local program. `attach`: a running server.",
     )
     image: str | None = Field(default=None, description="docker: the image, with a tag or a digest.")
     command: list[str] | None = Field(
@@ -41,12 +43,16 @@ class EngineConfig(Block):
         description="process: the program and its first arguments; the lab adds the flags. "
         "Default: the engine's own program; for llama_cpp the embedded server.",
     )
-    base_url: str | None = Field(default=None, description="attach: where the server answers, e.g. http://127.0.0.1:8000.")
+    base_url: str | None = Field(
+        default=None, description="attach: where the server answers, e.g. http://127.0.0.1:8000."
+    )
     served_model: str | None = Field(default=None, description="The model name in requests. Default: the engine's own.")
     args: dict[str, JsonValue] = Field(
         default={}, description="Server flags without their dashes. They are the same in every mode (M17)."
     )
-    env: dict[str, str] = Field(default={}, description="Environment of the server. No secrets: they are taken from yours.")
+    env: dict[str, str] = Field(
+        default={}, description="Environment of the server. No secrets: they are taken from yours."
+    )
     gpus: Annotated[int, Field(ge=0)] = Field(default=1, description="GPUs per server; 0 on a CPU.")
     ready_timeout_s: Seconds = Field(default=900.0, description="How long a start may take (loading, compiling).")
     stop_timeout_s: Seconds = Field(default=30.0, description="How long a server may take to end before it is killed.")
@@ -55,15 +61,21 @@ class EngineConfig(Block):
 class CheckpointConfig(Block):
     """One checkpoint. Give exactly one of `hub`, `path`, `bundled`."""
 
-    hub: str | None = Field(default=None, description="Hugging Face repository.", examples=["meta-llama/Llama-3.1-8B-Instruct"])
+    hub: str | None = Field(
+        default=None, description="Hugging Face repository.", examples=["meta-llama/Llama-3.1-8B-Instruct"]
+    )
     revision: str | None = Field(
         default=None,
         description="hub: the commit. A branch name is refused. Default: the commit that the first fetch finds, "
         "kept in config/checkpoints.lock.json from then on.",
     )
     path: str | None = Field(default=None, description="A local file or folder.")
-    bundled: str | None = Field(default=None, description="A small model that comes from a package: `smollm2-135m-q4_1`.")
-    files: list[str] = Field(default=[], description="hub: patterns of the files to fetch. Default: all that serving needs.")
+    bundled: str | None = Field(
+        default=None, description="A small model that comes from a package: `smollm2-135m-q4_1`."
+    )
+    files: list[str] = Field(
+        default=[], description="hub: patterns of the files to fetch. Default: all that serving needs."
+    )
     gated: bool = Field(default=False, description="hub: asks for a token (HF_TOKEN) and an accepted licence.")
 
     @model_validator(mode="after")
@@ -71,7 +83,9 @@ class CheckpointConfig(Block):
         given = [key for key in ("hub", "path", "bundled") if getattr(self, key)]
         if len(given) != 1:
             raise PydanticCustomError(
-                "one_source", "give exactly one of hub, path, bundled (given: {given})", {"given": ", ".join(given) or "none"}
+                "one_source",
+                "give exactly one of hub, path, bundled (given: {given})",
+                {"given": ", ".join(given) or "none"},
             )
         return self
 
@@ -79,7 +93,9 @@ class CheckpointConfig(Block):
 class DiffersConfig(Block):
     """What this mode's server has different from the baseline's apart from the speculation, and why (M17)."""
 
-    why: Annotated[str, StringConstraints(min_length=1)] = Field(description="One sentence; it is printed with every result.")
+    why: Annotated[str, StringConstraints(min_length=1)] = Field(
+        description="One sentence; it is printed with every result."
+    )
     args: dict[str, JsonValue] = Field(default={}, description="Server flags that differ.")
     env: dict[str, str] = Field(default={}, description="Environment that differs.")
 
@@ -92,7 +108,9 @@ class ModeConfig(Block):
         description="The method and its options in the engine's own words (vLLM: the JSON of --speculative-config). "
         "`model` names a checkpoint of this config.",
     )
-    against: str | None = Field(default=None, description="The baseline it is compared with. Default: the one that fits.")
+    against: str | None = Field(
+        default=None, description="The baseline it is compared with. Default: the one that fits."
+    )
     target: str | None = Field(default=None, description="Another checkpoint than `target` (M21).")
     differs: DiffersConfig | None = Field(default=None, description="Declared differences from the baseline's server.")
     lossy: bool = Field(default=False, description="Says that you know that this method may change the text (M18).")
@@ -108,17 +126,25 @@ class ModeConfig(Block):
 class WorkloadConfig(Block):
     """What is asked: the generated prompts, or your own traffic."""
 
-    prompts: str | None = Field(default=None, description="Your own traffic, a JSONL file (M14). Default: generated (M13).")
+    prompts: str | None = Field(
+        default=None, description="Your own traffic, a JSONL file (M14). Default: generated (M13)."
+    )
     seed: int = Field(default=7, description="Seed of the generated prompts.")
-    kinds: list[Name] | None = Field(default=None, description="Which kinds to measure. Default: all that the prompts have.")
+    kinds: list[Name] | None = Field(
+        default=None, description="Which kinds to measure. Default: all that the prompts have."
+    )
     requests: Positive | None = Field(
         default=32, description="Requests per cell, the first n of each kind; null: all of them."
     )
-    max_tokens: dict[str, Positive] = Field(default={}, description="Caps answers per kind, below the prompts' own caps.")
+    max_tokens: dict[str, Positive] = Field(
+        default={}, description="Caps answers per kind, below the prompts' own caps."
+    )
     context_tokens: list[Positive] = Field(
         default=[], description="Long contexts (M15): each kind again with about so many tokens before the question."
     )
-    ignore_eos: bool = Field(default=False, description="Always write up to the cap (engines that know it). Text is then artificial.")
+    ignore_eos: bool = Field(
+        default=False, description="Always write up to the cap (engines that know it). Text is then artificial."
+    )
     warmup: Positive | None = Field(
         default=None, description="Warm-up requests per cell, not recorded. Default: the concurrency, at least 2."
     )
@@ -134,7 +160,9 @@ class LoadConfig(Block):
     """How much is asked at once."""
 
     concurrency: list[Positive] = Field(default=[1, 4, 16], description="Closed loop: so many requests in flight.")
-    rates: list[Annotated[float, Field(gt=0)]] = Field(default=[], description="Open loop: Poisson arrivals per second.")
+    rates: list[Annotated[float, Field(gt=0)]] = Field(
+        default=[], description="Open loop: Poisson arrivals per second."
+    )
     seed: int = Field(default=0, description="Seed of the arrival times.")
     total_s: Seconds = Field(default=300.0, description="Limit of one request.")
     first_byte_s: Seconds = Field(default=120.0, description="Limit until its first byte.")
@@ -152,7 +180,9 @@ class ProtocolConfig(Block):
         default=None, description="Fresh baseline servers. Default: as many as the modes have, at least 2 (M25)."
     )
     seed: int = Field(default=7, description="Seed of the order in which sessions run.")
-    placebo: bool = Field(default=False, description="Adds a mode with the baseline's own arguments: it must show no gain.")
+    placebo: bool = Field(
+        default=False, description="Adds a mode with the baseline's own arguments: it must show no gain."
+    )
 
 
 class DecisionConfig(Block):
@@ -181,7 +211,7 @@ class ClaimConfig(Block):
     """A speedup that somebody claims; shown beside what was measured here (M39)."""
 
     mode: str = Field(description="The mode it is about.")
-    speedup: Annotated[float, Field(gt=0)] = Field(description="As a ratio: 3.0 for \"3x\".")
+    speedup: Annotated[float, Field(gt=0)] = Field(description='As a ratio: 3.0 for "3x".')
     source: Annotated[str, StringConstraints(min_length=1)] = Field(description="Who says so, and where.")
     kind: str | None = Field(default=None, description="The workload kind it is about. Default: all.")
 
@@ -192,9 +222,12 @@ class LabConfig(Block):
     name: Name = Field(description="Results go to results/<name>/.")
     engine: EngineConfig = Field(description="The server software, and how it is started.")
     checkpoints: dict[Name, CheckpointConfig] = Field(
-        default={}, description="Checkpoints by role. `target` is the model that is served; others are drafts and heads."
+        default={},
+        description="Checkpoints by role. `target` is the model that is served; others are drafts and heads.",
     )
-    modes: dict[Name, ModeConfig] = Field(description="The modes, simplest first: ties go to the one that stands earlier.")
+    modes: dict[Name, ModeConfig] = Field(
+        description="The modes, simplest first: ties go to the one that stands earlier."
+    )
     only: list[str] | None = Field(default=None, description="Run only these modes (and the baselines they need).")
     workload: WorkloadConfig = Field(default=WorkloadConfig(), description="What is asked.")
     load: LoadConfig = Field(default=LoadConfig(), description="How much is asked at once.")

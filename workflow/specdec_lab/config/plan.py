@@ -7,7 +7,13 @@ from pydantic import JsonValue
 from ..records.decision import Claim, DecisionRules, Plan, PlannedMode, Sweep
 from .resolve import Matrix
 
-_DRAFT_LENGTH = ("num_speculative_tokens", "draft-n-max", "ngram-simple-size-m", "ngram-map-k-size-m", "ngram-mod-n-max")
+_DRAFT_LENGTH = (
+    "num_speculative_tokens",
+    "draft-n-max",
+    "ngram-simple-size-m",
+    "ngram-map-k-size-m",
+    "ngram-mod-n-max",
+)
 
 
 def plan(matrix: Matrix) -> Plan:
@@ -34,7 +40,8 @@ def plan(matrix: Matrix) -> Plan:
         for name, spec in matrix.sessions.items()
     ]
     claims = [
-        Claim(mode=c.mode, text=f"{c.speedup:g}x", speedup=c.speedup, kind=c.kind, source=c.source) for c in config.claims
+        Claim(mode=c.mode, text=f"{c.speedup:g}x", speedup=c.speedup, kind=c.kind, source=c.source)
+        for c in config.claims
     ]
     return Plan(
         name=config.name, rules=rules, modes=modes, cells=matrix.cells, claims=claims, sweeps=_sweeps(matrix, modes)

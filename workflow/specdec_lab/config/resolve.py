@@ -45,7 +45,9 @@ class Matrix:
 
     def session(self, mode: str) -> str:
         """Canonical text of what one session of this mode measures: changes exactly when it must be looked at again."""
-        return canonical({"session": self.sessions[mode], "cells": [cell.model_dump(mode="json") for cell in self.cells]})
+        return canonical(
+            {"session": self.sessions[mode], "cells": [cell.model_dump(mode="json") for cell in self.cells]}
+        )
 
     def replicates(self, mode: str) -> int:
         """How many fresh servers this mode gets."""
@@ -77,7 +79,9 @@ def resolve(loaded: LoadedConfig, *, kinds: list[str]) -> Matrix:
     loaded.refuse(list(_cell_problems(config, kinds)))
     replicates = config.protocol.replicates
     counts = {
-        name: (config.protocol.baseline_replicates or max(2, replicates)) if spec.against is None and not spec.placebo else replicates
+        name: (config.protocol.baseline_replicates or max(2, replicates))
+        if spec.against is None and not spec.placebo
+        else replicates
         for name, spec in sessions.items()
     }
     return Matrix(
@@ -85,7 +89,9 @@ def resolve(loaded: LoadedConfig, *, kinds: list[str]) -> Matrix:
         sessions=sessions,
         roles=roles,
         cells=cells,
-        order=interleaved(counts, baselines=[n for n, s in sessions.items() if s.against is None], seed=config.protocol.seed),
+        order=interleaved(
+            counts, baselines=[n for n, s in sessions.items() if s.against is None], seed=config.protocol.seed
+        ),
         warnings=list(_warnings(config)),
     )
 
@@ -118,7 +124,10 @@ def _swept(name: str, mode: ModeConfig) -> Iterator[tuple[str, ModeConfig]]:
     for value in values:
         text = str(value) if isinstance(value, int | float | str) else canonical(value)
         label = "".join(c if c.isalnum() or c in "._-" else "-" for c in text)
-        yield f"{name}-{short}{label}", mode.model_copy(update={"speculative": {**mode.speculative, option: value}, "sweep": None})
+        yield (
+            f"{name}-{short}{label}",
+            mode.model_copy(update={"speculative": {**mode.speculative, option: value}, "sweep": None}),
+        )
 
 
 def _against(mode: ModeConfig, modes: Mapping[str, ModeConfig], baselines: list[str]) -> str | None:
@@ -178,7 +187,7 @@ def _session(
             Problem(
                 (*here, "speculative"),
                 "this verification may change the text (it is lossy)",
-                "Say `lossy: true` in this mode if you want it; it is then marked everywhere and never judged by identity.",
+                "Say `lossy: true` in this mode if you want it; it is then marked everywhere.",
             )
         )
     for finding in engine.problems(server, roles):
@@ -234,10 +243,16 @@ def _cell_problems(config: LabConfig, kinds: list[str]) -> Iterator[Problem]:
     workload = config.workload
     for index, kind in enumerate(workload.kinds or []):
         if kind not in {k.split("@")[0] for k in kinds}:
-            yield Problem(("workload", "kinds", index), f"the prompts have no kind `{kind}`", f"They have: {', '.join(kinds)}.")
+            yield Problem(
+                ("workload", "kinds", index), f"the prompts have no kind `{kind}`", f"They have: {', '.join(kinds)}."
+            )
     for kind in workload.max_tokens:
         if kind not in {k.split("@")[0] for k in kinds} | set(kinds):
-            yield Problem(("workload", "max_tokens", kind), f"the kind `{kind}` is not measured", f"Measured are: {', '.join(kinds)}.")
+            yield Problem(
+                ("workload", "max_tokens", kind),
+                f"the kind `{kind}` is not measured",
+                f"Measured are: {', '.join(kinds)}.",
+            )
     for index, concurrency in enumerate(config.load.concurrency):
         if workload.requests is not None and concurrency > workload.requests:
             yield Problem(
@@ -252,7 +267,7 @@ def _warnings(config: LabConfig) -> Iterator[Finding]:
         yield Finding(
             code="sampling",
             severity="info",
-            message=f"Temperature is {config.workload.temperature:g}: texts differ by design, so identity is not judged.",
+            message=f"Temperature is {config.workload.temperature:g}: texts differ by design; identity is not judged.",
             hint="Measure at temperature 0 to judge identity.",
         )
     if config.protocol.replicates < 2:

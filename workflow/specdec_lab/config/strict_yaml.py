@@ -23,7 +23,7 @@ from ..records.errors import UserError
 KeyPath = tuple[str | int, ...]
 
 # Words that YAML 1.1 readers (Snakemake's among them) take for a boolean or null.
-_TRAPS = frozenset("y n yes no on off true false null ~".split())
+_TRAPS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"])
 # As values they are what every YAML 1.1 reader makes of them, so that `off` never reaches a server as text.
 _BOOLEANS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
@@ -71,7 +71,10 @@ def load(file: Path) -> Document:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise UserError(
-            f"The config file {file} does not exist.", place=str(file), fix="Name a file with --configfile.", code="config"
+            f"The config file {file} does not exist.",
+            place=str(file),
+            fix="Name a file with --configfile.",
+            code="config",
         ) from None
     except IsADirectoryError:
         raise UserError(f"{file} is a folder, not a config file.", place=str(file), fix="Name the file.") from None
@@ -136,7 +139,7 @@ def _mapping(node: MappingNode, path: KeyPath, file: Path, document: Document, i
         key = _key(key_node, place)
         if key in first:
             raise UserError(
-                f"The key `{key_path((*path, key))}` stands twice: first at line {first[key].line}, again at line {place.line}.",
+                f"The key `{key_path((*path, key))}` stands twice, at lines {first[key].line} and {place.line}.",
                 place=str(place),
                 fix="Keep one of the two; a YAML reader would silently keep the last.",
                 code="config",
@@ -184,9 +187,16 @@ def _scalar(node: Node, place: Place) -> Any:
         return int(value)
     if _FLOAT.match(value):
         return float(value)
-    if value.lower() in (".nan", ".inf", "-.inf", "+.inf") or kind == "float" and value.lower().lstrip("+-.") in ("nan", "inf"):
+    if (
+        value.lower() in (".nan", ".inf", "-.inf", "+.inf")
+        or (kind == "float"
+        and value.lower().lstrip("+-.") in ("nan", "inf"))
+    ):
         raise UserError(
-            f"`{value}` is not a number that can be used here.", place=str(place), fix="Give a finite number.", code="config"
+            f"`{value}` is not a number that can be used here.",
+            place=str(place),
+            fix="Give a finite number.",
+            code="config",
         )
     return value
 

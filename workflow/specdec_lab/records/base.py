@@ -89,7 +89,7 @@ class Record(BaseModel):
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read one record from a file; OSError if it is not there, pydantic.ValidationError if it is not this record."""
+        """Read one record from a file; OSError if it is not there, pydantic.ValidationError if it is another thing."""
         return cls.model_validate_json(path.read_bytes())
 
     def write(self, path: Path) -> None:
@@ -101,7 +101,7 @@ Severity = Literal["info", "warn", "error"]
 
 
 class Finding(Record):
-    """One typed remark about a measurement or a set-up: a code from a closed list, a sentence, and what to do about it."""
+    """One typed remark about a measurement or a set-up: a code from a closed list, a sentence, what to do about it."""
 
     code: str
     severity: Severity = "warn"

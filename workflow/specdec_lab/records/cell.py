@@ -23,7 +23,8 @@ class Row(Record):
     kind: str = Field(description="The prompt's workload kind.")
     status: Literal["ok", "failed"]
     reason: str | None = Field(
-        default=None, description="Why it failed, as one word from the client's closed list (http_429, deadline_total, ...)."
+        default=None,
+        description="Why it failed, as one word from the client's closed list (http_429, deadline_total, ...).",
     )
     message: str | None = Field(default=None, description="The server's own words, or the error's, when it failed.")
     notes: list[str] = Field(default=[], description="Remarks on a request that still counts (no_done, buffered, ...).")
@@ -127,7 +128,9 @@ class ClientProof(Record):
     selftest_decode_error: float | None = Field(default=None, description="Relative error of the decode rate.")
     ceiling_chunks_s: float | None = None
     chunks_s: float | None = Field(default=None, description="Chunks per second that this cell needed.")
-    cpu_share: float | None = Field(default=None, description="Client CPU time / wall time in this cell (1 = one core).")
+    cpu_share: float | None = Field(
+        default=None, description="Client CPU time / wall time in this cell (1 = one core)."
+    )
     loop_lag_p99_ms: float | None = None
     client_bound: bool = False
 

@@ -20,7 +20,8 @@ class ServerLifetime(Record):
     stopped_at: str | None = None
     argv: list[str] = Field(default=[], description="The server's command line, secrets removed.")
     facts: dict[str, JsonValue] = Field(
-        default={}, description="What the engine reports of itself: effective arguments, async scheduling, KV blocks, ..."
+        default={},
+        description="What the engine reports of itself: effective arguments, async scheduling, KV blocks, ...",
     )
     stack: Stack
     cells: list[str] = Field(default=[], description="Names of the cells measured in this lifetime, in order.")

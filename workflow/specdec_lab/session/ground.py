@@ -24,7 +24,9 @@ def common(spec: SessionSpec, engine: Engine, found: Mapping[str, Checkpoint]) -
     return Ground(
         prompts="",
         checkpoints={role: checkpoint.digest for role, checkpoint in found.items()},
-        launch=digest({"argv": argv, "env": engine.env(server), "body": engine.body_extra(server), "command": server.command}),
+        launch=digest(
+            {"argv": argv, "env": engine.env(server), "body": engine.body_extra(server), "command": server.command}
+        ),
         image=server.image_digest,
         engine=engine.installed_version(server),
         hardware=hardware.fingerprint(server.gpus),

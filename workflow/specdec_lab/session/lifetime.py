@@ -62,7 +62,9 @@ def measure(job: Job, cells: Sequence[tuple[CellSpec, list[Prompt], str]], say: 
             lifetime = _lifetime(job, identity, running, target, started, time.monotonic() - start, held)
             say(f"{job.mode} r{job.replicate}: server ready after {lifetime.ready_s:.1f} s")
             for order, (cell, prompts, key) in enumerate(cells):
-                measured = measure_cell(job.mode, job.replicate, job.spec, cell, prompts, key, target, lifetime, order, say)
+                measured = measure_cell(
+                    job.mode, job.replicate, job.spec, cell, prompts, key, target, lifetime, order, say
+                )
                 job.store.put(measured)
                 lifetime = lifetime.model_copy(update={"cells": [*lifetime.cells, cell.name]})
                 job.store.put_lifetime(lifetime)
@@ -73,9 +75,7 @@ def measure(job: Job, cells: Sequence[tuple[CellSpec, list[Prompt], str]], say: 
             if job.log.exists():
                 _redact_file(job.log)
         devices.require_released(held, say)
-    lifetime = lifetime.model_copy(
-        update={"stopped_at": now(), "facts": job.engine.facts(ready.read_log(job.log))}
-    )
+    lifetime = lifetime.model_copy(update={"stopped_at": now(), "facts": job.engine.facts(ready.read_log(job.log))})
     job.store.put_lifetime(lifetime)
     if job.log.exists():
         _keep(job, lifetime.id, "server.log", job.log.read_text(encoding="utf-8", errors="replace"))

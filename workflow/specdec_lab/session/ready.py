@@ -21,7 +21,9 @@ class ServerDied(Exception):
     """The server ended by itself; `exit` says how."""
 
     def __init__(self, end: Exit) -> None:
-        super().__init__(f"the server ended by itself (exit code {end.code}{', out of memory' if end.oom_killed else ''})")
+        super().__init__(
+            f"the server ended by itself (exit code {end.code}{', out of memory' if end.oom_killed else ''})"
+        )
         self.exit = end
 
 
@@ -47,7 +49,7 @@ def wait_until_healthy(running: Running, engine: Engine, timeout_s: float, say: 
             if now - start > timeout_s:
                 raise UserError(
                     f"The server was not ready within {timeout_s:g} s; {last}.",
-                    fix="Look at the end of its log. If it was still loading or compiling, raise engine.ready_timeout_s.",
+                    fix="Look at the end of its log. If it was still loading, raise engine.ready_timeout_s.",
                     code="never_healthy",
                 )
             if now - said > 15:
@@ -102,7 +104,7 @@ def first_completion(base_url: str, model: str, extra: Mapping[str, JsonValue], 
 
 
 def check_version(engine: Engine, spec: ServerSpec, base_url: str, facts: Mapping[str, JsonValue]) -> str | None:
-    """The version the server reports; UserError if the config asks for another one. A local suffix (+cpu) is allowed."""
+    """The version the server reports; UserError if the config asks for another one. A suffix (+cpu) is allowed."""
     version = engine.version(base_url) or _text(facts.get("version"))
     if spec.version is not None and version is not None and version.split("+")[0] != spec.version.split("+")[0]:
         raise UserError(
