@@ -151,11 +151,11 @@ def _real_path(location: Sequence[str | int], data: Any) -> KeyPath:
     """The part of pydantic's location that exists in the file (it also names union branches and `[key]`)."""
     path: list[str | int] = []
     for part in location:
-        if (isinstance(data, dict) and part in data) or (isinstance(data, list) and isinstance(part, int) and part < len(data)):
+        in_mapping = isinstance(data, dict) and part in data
+        in_list = isinstance(data, list) and isinstance(part, int) and part < len(data)
+        if in_mapping or in_list:
             data = data[part]
-        else:
-            continue
-        path.append(part)
+            path.append(part)
     return tuple(path)
 
 

@@ -187,10 +187,8 @@ def _scalar(node: Node, place: Place) -> Any:
         return int(value)
     if _FLOAT.match(value):
         return float(value)
-    if (
-        value.lower() in (".nan", ".inf", "-.inf", "+.inf")
-        or (kind == "float"
-        and value.lower().lstrip("+-.") in ("nan", "inf"))
+    if value.lower() in (".nan", ".inf", "-.inf", "+.inf") or (
+        kind == "float" and value.lower().lstrip("+-.") in ("nan", "inf")
     ):
         raise UserError(
             f"`{value}` is not a number that can be used here.",

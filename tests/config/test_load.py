@@ -1,0 +1,117 @@
+"""Every fault of a config is said at once, with file, line, key and mend (cases E1, E2, C9, M17, M18)."""
+
+from pathlib import Path
+
+import pytest
+from specdec_lab.config.load import ConfigError, load_config
+
+GOOD = """
+name: x
+engine: {software: llama_cpp, launcher: process, gpus: 0}
+checkpoints:
+  target: {bundled: smollm2-135m-q4_1}
+modes:
+  baseline: {}
+  ngram:
+    speculative: {method: ngram-simple}
+"""
+
+
+@pytest.fixture
+def faults(tmp_path: Path):
+    def of(text: str) -> dict[str, tuple[str, str, int]]:
+        path = tmp_path / "c.yaml"
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(ConfigError) as caught:
+            load_config([path])
+        document = caught.value
+        from specdec_lab.config.strict_yaml import key_path, load
+
+        places = load(path)
+        return {key_path(p.path): (p.cause, p.fix, places.place(p.path).line) for p in document.problems}
+
+    return of
+
+
+def test_the_shipped_configs_are_valid():
+    assert load_config([Path("config/config.yaml")]).config.modes.keys() == {"baseline", "ngram", "draft", "eagle3"}
+    assert load_config([Path("config/demo.yaml")]).config.name == "demo"
+
+
+def test_e1_misspelt_and_misplaced_keys_all_show_at_once(faults):
+    found = faults(
+        GOOD.replace("software: llama_cpp", "sofware: llama_cpp")
+        + "warmpu: 2\nmax_tokens: {code: 5}\nonly: [ngrm]\nworkload: {reqests: 3}\n"
+    )
+    assert found["engine.sofware"][1] == "Did you mean `software`?"
+    assert "workload.warmup" in found["warmpu"][1]
+    assert found["warmpu"][2] == 10
+    assert found["max_tokens"][1] == "It belongs to `workload.max_tokens`."
+    assert found["workload.reqests"][1] == "Did you mean `requests`?"
+
+
+def test_e1_a_mode_that_is_not_defined(faults):
+    found = faults(GOOD + "only: [ngrm]\nclaims: [{mode: nope, speedup: 3, source: somebody}]\n")
+    assert found["only[0]"][1] == "Did you mean `ngram`?"
+    assert "Defined are: baseline, ngram" in found["claims[0].mode"][1]
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "said"),
+    [
+        (("name: x", "name: a/b"), "name", "cannot be used as a name"),
+        (("name: x", "name: ' '"), "name", "cannot be used as a name"),
+        (("name: x", "name: ../x"), "name", "cannot be used as a name"),
+        (("name: x", "name: 3"), "name", "not text"),
+        (("gpus: 0", "gpus: -1"), "engine.gpus", "greater than or equal to 0"),
+        (("gpus: 0", "gpus: '1'"), "engine.gpus", "integer"),
+        (("gpus: 0", "gpus: 0, version: 0.33"), "engine.version", "not text"),
+        (("gpus: 0", "gpus: 0, image: x:1"), "engine.image", "launcher: docker"),
+        (("gpus: 0", "gpus: 0, env: {HF_TOKEN: abc}"), "engine.env.HF_TOKEN", "looks like a secret"),
+        (("bundled: smollm2-135m-q4_1", "bundled: a, path: b"), "checkpoints.target", "exactly one"),
+        (("bundled: smollm2-135m-q4_1", "hub: a/b, revision: main"), "checkpoints.target.revision", "no commit"),
+        (("bundled: smollm2-135m-q4_1", "hub: ab"), "checkpoints.target.hub", "no repository"),
+        (("  target:", "  other:"), "checkpoints", "`target` is missing"),
+        (("  baseline: {}\n", ""), "modes", "no mode is a baseline"),
+        (("  baseline: {}", "  baseline: {against: ngram}"), "modes.baseline.against", "compared with nothing"),
+        (("  baseline: {}", "  baseline: {sweep: {a: [1]}}"), "modes.baseline.sweep", "nothing to sweep"),
+        (("  ngram:", "  ngram:\n    target: big"), "modes.ngram.target", "not defined"),
+        (("  ngram:", "  n gram:"), "modes", "cannot be used as a name"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(faults, change, key, said):
+    found = faults(GOOD.replace(*change))
+    assert any(path.startswith(key) and said in cause for path, (cause, _, _) in found.items()), found
+
+
+@pytest.mark.parametrize(
+    ("load", "said"),
+    [
+        ("load: {concurrency: [1, 1]}", "stands twice"),
+        ("load: {concurrency: [0]}", "greater than 0"),
+        ("load: {concurrency: []}", "no load"),
+        ("load: {rates: [0]}", "greater than 0"),
+        ("decision: {concurrency: 7}", "not measured"),
+        ("protocol: {baseline_replicates: 1}", "greater than or equal to 2"),
+        ("workload: {temperature: -1}", "greater than or equal to 0"),
+        ("workload: {temperature: hot}", "valid number"),
+        ("decision: {margin: 2}", "less than 1"),
+    ],
+)
+def test_loads_and_rules_out_of_range_are_refused(faults, load, said):
+    assert any(said in cause for cause, _, _ in faults(GOOD + load + "\n").values())
+
+
+def test_a_second_file_is_laid_upon_the_first(tmp_path):
+    (tmp_path / "a.yaml").write_text(GOOD)
+    (tmp_path / "b.yaml").write_text("name: y\nmodes: {ngram: {speculative: {ngram-simple-size-n: 6}}}\n")
+    config = load_config([tmp_path / "a.yaml", tmp_path / "b.yaml"]).config
+    assert config.name == "y"
+    assert config.modes["ngram"].speculative == {"method": "ngram-simple", "ngram-simple-size-n": 6}
+
+
+def test_a_fault_of_the_second_file_is_placed_there(tmp_path):
+    (tmp_path / "a.yaml").write_text(GOOD)
+    (tmp_path / "b.yaml").write_text("\nnam: y\n")
+    with pytest.raises(ConfigError, match=r"b\.yaml:2:1"):
+        load_config([tmp_path / "a.yaml", tmp_path / "b.yaml"])

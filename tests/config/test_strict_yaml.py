@@ -1,0 +1,89 @@
+"""A config file is read as it was meant, or refused with its place (cases E1, E2)."""
+
+from pathlib import Path
+
+import pytest
+from specdec_lab.config.strict_yaml import Place, load, overlay
+from specdec_lab.records.errors import UserError
+
+
+@pytest.fixture
+def written(tmp_path: Path):
+    def write(text: str, name: str = "a.yaml") -> Path:
+        path = tmp_path / name
+        path.write_bytes(text.encode("utf-8"))
+        return path
+
+    return write
+
+
+def test_e2_numbers_are_numbers(written):
+    data = load(written("a: 1e-3\nb: 1.5e3\nc: 1.0e5\nd: .5\ne: 12\nf: 0.90\n")).data
+    assert data == {"a": 0.001, "b": 1500.0, "c": 100000.0, "d": 0.5, "e": 12, "f": 0.9}
+    assert type(data["e"]) is int
+
+
+def test_e2_words_of_yaml_1_1_are_booleans_as_values_and_refused_as_names(written):
+    assert load(written("a: off\nb: 'off'\nc: yes\nd: y\n")).data == {"a": False, "b": "off", "c": True, "d": "y"}
+    for name in ("no", "on", "off", "Yes", "null"):
+        with pytest.raises(UserError, match="Quote it") as caught:
+            load(written(f"modes:\n  {name}: {{}}\n"))
+        assert caught.value.place.endswith("a.yaml:2:3")
+    assert load(written('"no": 1\n')).data == {"no": 1}
+
+
+def test_e2_a_repeated_key_names_both_places(written):
+    with pytest.raises(UserError) as caught:
+        load(written("modes:\n  ngram: {a: 1}\n  other: {}\n  ngram: {a: 2}\n"))
+    assert "modes.ngram" in str(caught.value)
+    assert "lines 2 and 4" in str(caught.value)
+
+
+def test_e2_a_tab_shows_its_line(written):
+    with pytest.raises(UserError) as caught:
+        load(written("a:\n  b: 1\n\tc: 2\n"))
+    assert caught.value.place.endswith(":3:1")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 012\n", "starts with a zero"),
+        ("a: .nan\n", "not a number"),
+        ("a: [1\n", "Not valid YAML"),
+        ("- 1\n", "must be a mapping"),
+        ("", "empty"),
+        ("# only a comment\n", "empty"),
+        ("a: &x [*x]\n", "contains itself"),
+        ("<<: {a: 1}\n", "Merge keys"),
+        ("? [a]\n: 1\n", "plain text"),
+        ("a: 1\x00\n", "Not valid YAML"),
+    ],
+)
+def test_what_cannot_be_read_is_said(written, text, said):
+    with pytest.raises(UserError, match=said):
+        load(written(text))
+
+
+def test_a_file_that_is_not_there_or_not_utf8_is_said(tmp_path):
+    with pytest.raises(UserError, match="does not exist"):
+        load(tmp_path / "none.yaml")
+    with pytest.raises(UserError, match="folder"):
+        load(tmp_path)
+    (tmp_path / "latin.yaml").write_bytes("a: ü".encode("latin-1"))
+    with pytest.raises(UserError, match="UTF-8"):
+        load(tmp_path / "latin.yaml")
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_read(written):
+    assert load(written("\ufeffa: 1\r\nb: x\r\n")).data == {"a": 1, "b": "x"}
+
+
+def test_an_overlay_merges_mappings_replaces_lists_and_keeps_places(written):
+    under = load(written("a: {x: 1, y: [1, 2]}\nb: 1\n"))
+    over = load(written("a:\n  y: [3]\nc: 2\n", "b.yaml"))
+    both = overlay(under, over)
+    assert both.data == {"a": {"x": 1, "y": [3]}, "b": 1, "c": 2}
+    assert both.place(("a", "x")).file.name == "a.yaml"
+    assert both.place(("a", "y", 0)) == Place(over.places[()].file, 2, 7)
+    assert ("a", "y", 1) not in both.places
