@@ -29,6 +29,7 @@ class Row(Record):
     message: str | None = Field(default=None, description="The server's own words, or the error's, when it failed.")
     notes: list[str] = Field(default=[], description="Remarks on a request that still counts (no_done, buffered, ...).")
     sent_s: float | None = Field(default=None, description="When it was sent, from the start of the cell.")
+    scheduled_s: float | None = Field(default=None, description="Open loop: when it was due, from the start of the cell.")
     prompt_tokens: int | None = Field(default=None, description="usage.prompt_tokens as the server counts them.")
     cached_tokens: int | None = Field(default=None, description="Prompt tokens the server took from its cache.")
     completion_tokens: int | None = Field(default=None, description="usage.completion_tokens (M6: never chunks).")
@@ -83,6 +84,10 @@ class Summary(Record):
     p95_schedule_delay_s: float | None = None
     peak_in_flight: int | None = None
     goodput: float | None = Field(default=None, description="Share of requests that met the stated objective.")
+    percentile_method: str = Field(default="linear", description="How a percentile between two samples is taken.")
+    few_samples: list[str] = Field(
+        default=[], description="Percentile fields above that rest on too few samples to mean what they say (case D2)."
+    )
 
 
 AcceptanceStatus = Literal["measured", "not_applicable", "not_exercised", "absent", "invalid"]
@@ -132,6 +137,9 @@ class ClientProof(Record):
         default=None, description="Client CPU time / wall time in this cell (1 = one core)."
     )
     loop_lag_p99_ms: float | None = None
+    selftest_cpu_s_per_million: float | None = Field(
+        default=None, description="Client CPU seconds per million chunks, parsing included, in the self-test."
+    )
     client_bound: bool = False
 
 

@@ -1,0 +1,170 @@
+"""The client's front: one endpoint, one pool of connections, and cells measured over it (M22 to M24, B5).
+
+with Client(Endpoint("http://127.0.0.1:8000", "model")) as client:
+    client.measure(warmup_prompts, load)      # not recorded; opens the connections
+    measured = client.measure(prompts, load)
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+import httpx
+import uvloop
+from pydantic import JsonValue
+
+from .. import quantities
+from ..records.cell import ClientProof, Row, Summary
+from ..records.errors import UserError
+from ..records.prompt import Prompt
+from ..records.spec import Deadlines, Load, Objective, Sampling
+from .connection import Pool
+from .load import Offer
+from .proof import prove
+from .request import Endpoint, body, wires
+from .stream import row
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One cell as the client saw it. `rows` are in the order in which the requests were sent."""
+
+    rows: list[Row]
+    summary: Summary
+    client: ClientProof
+    started_at: str
+    """RFC 3339, UTC."""
+    completed: bool
+    aborted: str | None
+    """Why the cell was aborted, when it was; the rows are then what was measured until then."""
+    cpu_s: float
+    """CPU time of this process while requests were under way."""
+    parse_cpu_s: float
+    """CPU time of making the rows afterwards."""
+
+
+class Client:
+    """A client of one endpoint, for one thread at a time. Proxies in the environment are never used (case C8)."""
+
+    def __init__(self, endpoint: Endpoint, *, connect_timeout_s: float = 10.0) -> None:
+        self.endpoint = endpoint
+        url = endpoint.url
+        tls = httpx.create_ssl_context(trust_env=False) if url.scheme == "https" else None
+        port = url.port or (443 if tls is not None else 80)
+        self._loop = uvloop.new_event_loop()
+        self._pool = Pool(url.host, port, tls, connect_timeout_s=connect_timeout_s)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every connection. Twice is harmless."""
+        if not self._loop.is_closed():
+            self._loop.run_until_complete(self._pool.close())
+            self._loop.close()
+
+    def measure(
+        self,
+        prompts: Sequence[Prompt],
+        load: Load,
+        *,
+        sampling: Sampling | None = None,
+        deadlines: Deadlines | None = None,
+        max_tokens: int | None = None,
+        ignore_eos: bool = False,
+        extra_body: Mapping[str, JsonValue] | None = None,
+        objective: Objective | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+        give_up: Callable[[], str | None] | None = None,
+        selftest: ClientProof | None = None,
+    ) -> Measured:
+        """Send each prompt exactly once under this load and return one row for each that was sent.
+
+        Prompts are never repeated to fill a number: who wants more requests gives more prompts. `on_progress(ended,
+        all)` and `give_up()` are called about five times a second and must be quick; a reason from `give_up` (the
+        server died) aborts the cell, as does a run of failures. Rows of an aborted cell are kept, the summary then says
+        `completed: false`. `selftest`: what the self-test found on this machine; goes into the cell's proof.
+
+        UserError when nothing listens at the endpoint, when the load is neither a concurrency nor a rate, or when an
+        extra field may not be set.
+        """
+        if (load.concurrency is None) == (load.rate is None):
+            raise UserError(
+                "A load is either a concurrency or a rate.", place="load", fix="Give exactly one.", code="bad_args"
+            )
+        if (load.concurrency is not None and load.concurrency < 1) or (load.rate is not None and not load.rate > 0):
+            raise UserError("A load must be positive.", place="load", fix="Give 1 or more.", code="bad_args")
+        bodies = [
+            body(
+                self.endpoint,
+                prompt,
+                sampling=sampling or Sampling(),
+                max_tokens=max_tokens,
+                ignore_eos=ignore_eos,
+                extra=extra_body,
+            )
+            for prompt in prompts
+        ]
+        requests = wires(self.endpoint, bodies)
+        started_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        collecting = gc.isenabled()
+        gc.disable()
+        cpu = time.process_time()
+        try:
+            offer = self._loop.run_until_complete(self._offer(requests, load, deadlines, on_progress, give_up))
+        finally:
+            if collecting:
+                gc.enable()
+        cpu_s = time.process_time() - cpu
+        cpu = time.process_time()
+        rows = [
+            row(
+                exchange,
+                prompts[exchange.number],
+                started_at=offer.started_at,
+                max_tokens=bodies[exchange.number]["max_tokens"] if ignore_eos else None,
+            )
+            for exchange in offer.exchanges
+        ]
+        parse_cpu_s = time.process_time() - cpu
+        completed = offer.aborted is None
+        return Measured(
+            rows=rows,
+            summary=quantities.summarise(
+                rows, load=load, objective=objective, completed=completed, peak_in_flight=offer.peak
+            ),
+            client=prove(offer, cpu_s=cpu_s, selftest=selftest),
+            started_at=started_at,
+            completed=completed,
+            aborted=offer.aborted,
+            cpu_s=cpu_s,
+            parse_cpu_s=parse_cpu_s,
+        )
+
+    async def _offer(
+        self,
+        requests: Sequence[bytes],
+        load: Load,
+        deadlines: Deadlines | None,
+        on_progress: Callable[[int, int], None] | None,
+        give_up: Callable[[], str | None] | None,
+    ) -> Offer:
+        offer = Offer(self._pool, requests, deadlines or Deadlines(), give_up=give_up, on_progress=on_progress)
+        if load.rate is not None:
+            await offer.poisson(load.rate, load.seed)
+        else:
+            await offer.closed(load.concurrency or 1)
+        if on_progress is not None:
+            on_progress(offer.ended, len(requests))
+        return offer

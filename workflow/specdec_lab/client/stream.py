@@ -1,0 +1,294 @@
+"""One recorded answer becomes one row (M3, M6, M22; cases A1 to A8). Runs after the cell, not while tokens arrive."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from .. import quantities
+from ..records.base import plain_text
+from ..records.cell import Row
+from ..records.prompt import Prompt
+from .chunk import BadChunk, Chunk, error_text, parse
+from .exchange import Exchange
+from .plainchunk import PlainChunks
+from .sse import Decoder, Event
+
+REASONS: dict[str, str] = {
+    "connect_error": "no connection could be made",
+    "http_<status>": "the server refused with that status",
+    "server_error": "an error object came inside the stream",
+    "parse_error": "an event was not a JSON object, or the response was not HTTP",
+    "not_a_stream": "the answer was no event stream",
+    "truncated": "the stream ended without a finish reason and without [DONE]",
+    "reset": "the connection was lost in mid-answer",
+    "deadline_total": "the whole request took longer than its limit",
+    "deadline_first_byte": "the body did not begin within its limit",
+    "deadline_idle": "nothing came for longer than the limit",
+    "aborted": "the cell was aborted while this request was under way",
+}
+"""The closed list of why a request failed."""
+
+NOTES: dict[str, str] = {
+    "no_done": "finish reason, but no [DONE]",
+    "held_open": "[DONE] came, the end of the response did not",
+    "no_finish_reason": "[DONE], but no finish reason",
+    "no_usage": "the server counted no tokens",
+    "buffered": "the tokens arrived all at once: no decode rate",
+    "short": "ended before max_tokens although the end token was to be ignored",
+    "surrogates": "the text held half a character, which cannot be written; it became U+FFFD",
+}
+"""The closed list of remarks on a request that still counts."""
+
+_WHOLE_EVENT = b"data: "
+
+
+@dataclass(slots=True)
+class Transcript:
+    """What the events of one stream say, with the time each came (of the caller's clock)."""
+
+    answer: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    arrivals: list[float] = field(default_factory=list)
+    token_ids: list[int | None] = field(default_factory=list)
+    running: list[int | None] = field(default_factory=list)
+    """Usage on the chunk of each arrival."""
+    first_answer: float | None = None
+    finish_reason: str | None = None
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    completion_tokens: int | None = None
+    done: bool = False
+    error: str | None = None
+    bad: str | None = None
+    events: int = 0
+
+    def read(self, pieces: Sequence[bytes], at: Iterable[float], *, ended: bool = True) -> Transcript:
+        """Take in the pieces of a body; stops at `[DONE]`, at an error, or at data that is no chunk.
+
+        `ended`: the body is known to be whole, so that an event without its closing blank line counts if it is one.
+        """
+        decoder = Decoder()
+        plain = PlainChunks()
+        last = 0.0
+        for piece, last in zip(pieces, at, strict=True):
+            if decoder.between_events:
+                text = plain.match(piece)
+                if text is not None:
+                    self.events += 1
+                    if text:
+                        self._answered(text, last)
+                    continue
+                if _one_event(piece):
+                    payload = piece[len(_WHOLE_EVENT) : -2]
+                    chunk = self._event(Event("message", payload, last))
+                    if chunk is not None and chunk.answer:
+                        plain.learn(piece, chunk)
+                    if self._over():
+                        return self
+                    continue
+            for event in decoder.feed(piece, last):
+                self._event(event)
+                if self._over():
+                    return self
+        rest = decoder.finish(last) if ended else None
+        if rest is not None:
+            self._event(rest)
+        return self
+
+    def _over(self) -> bool:
+        return self.done or self.error is not None or self.bad is not None
+
+    def _answered(self, text: str, at: float) -> None:
+        self.arrivals.append(at)
+        self.answer.append(text)
+        self.token_ids.append(None)
+        self.running.append(None)
+        if self.first_answer is None:
+            self.first_answer = at
+
+    def _event(self, event: Event) -> Chunk | None:
+        data = event.data.strip()
+        if not data:
+            return None
+        self.events += 1
+        if data == b"[DONE]":
+            self.done = True
+            return None
+        try:
+            chunk = parse(data, error_event=event.name == "error")
+        except BadChunk as problem:
+            self.bad = f"{problem} in {data[:200].decode('utf-8', 'replace')!r}"
+            return None
+        if chunk.error is not None:
+            self.error = chunk.error
+            return chunk
+        if chunk.prompt_tokens is not None:
+            self.prompt_tokens = chunk.prompt_tokens
+        if chunk.cached_tokens is not None:
+            self.cached_tokens = chunk.cached_tokens
+        if chunk.completion_tokens is not None:
+            self.completion_tokens = chunk.completion_tokens
+        if chunk.finish_reason is not None:
+            self.finish_reason = chunk.finish_reason
+        if chunk.generated:
+            self.arrivals.append(event.at)
+            self.token_ids.append(chunk.token_ids)
+            self.running.append(chunk.completion_tokens)
+            if chunk.answer:
+                self.answer.append(chunk.answer)
+                if self.first_answer is None:
+                    self.first_answer = event.at
+            if chunk.reasoning:
+                self.reasoning.append(chunk.reasoning)
+        return chunk
+
+    def chunk_tokens(self) -> list[int] | None:
+        """Tokens in each arrival, from token ids or else from running usage; None when the server does not say.
+
+        Running usage counts only if every arrival has it, it starts at one or more and never falls; a server that puts
+        the total on a single chunk is thus not mistaken for one that counts along.
+        """
+        if not self.arrivals:
+            return None
+        ids = [n for n in self.token_ids if n is not None]
+        if len(ids) == len(self.arrivals):
+            return ids
+        running = [n for n in self.running if n is not None]
+        if len(running) < len(self.arrivals) or len(running) < 2 or running[0] < 1:
+            return None
+        steps = [running[0], *(later - earlier for earlier, later in pairwise(running))]
+        return steps if min(steps) >= 0 and running[-1] > running[0] else None
+
+
+def _one_event(piece: bytes) -> bool:
+    """Whether the piece is one whole event of a single data line, as nearly all are."""
+    return (
+        piece.startswith(_WHOLE_EVENT)
+        and piece.find(b"\n") == len(piece) - 2
+        and piece.endswith(b"\n")
+        and b"\r" not in piece
+    )
+
+
+def joined(parts: Sequence[str]) -> str:
+    """The text of the parts; the two halves of a character that came in two chunks become that character again."""
+    text = "".join(parts)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def row(exchange: Exchange, prompt: Prompt, *, started_at: float, max_tokens: int | None) -> Row:
+    """The row of one exchange. `started_at`: the cell's start on the exchange's clock.
+
+    `max_tokens`: the length that an answer must have when the end token is ignored; None when it may stop by itself.
+    """
+    framing = exchange.framing
+    stamps = exchange.stamps
+    read = Transcript().read(
+        framing.pieces if framing.status == 200 else [],
+        [stamps[i] for i in framing.piece_reads] if framing.status == 200 else [],
+        ended=framing.complete,
+    )
+    reason, message = _failure(exchange, read)
+    sent = exchange.sent_at
+    arrivals = [at - sent for at in read.arrivals]
+    tokens = read.chunk_tokens()
+    decode = quantities.decode_tok_s(read.completion_tokens, arrivals, tokens)
+    answer, reasoning = joined(read.answer), joined(read.reasoning)
+    notes = _notes(exchange, read, arrivals, max_tokens)
+    if "\ufffd" in answer and not any("\ufffd" in part for part in read.answer):
+        notes.append("surrogates")
+    return Row(
+        id=prompt.id,
+        kind=prompt.kind,
+        status="ok" if reason is None else "failed",
+        reason=reason,
+        message=plain_text(message) if message is not None else None,
+        notes=notes,
+        sent_s=sent - started_at if sent else None,
+        scheduled_s=exchange.scheduled_at - started_at if exchange.scheduled_at is not None else None,
+        prompt_tokens=read.prompt_tokens,
+        cached_tokens=read.cached_tokens,
+        completion_tokens=read.completion_tokens,
+        finish_reason=read.finish_reason,
+        ttft_s=arrivals[0] if arrivals else None,
+        first_answer_s=read.first_answer - sent if read.first_answer is not None else None,
+        e2e_s=arrivals[-1] if arrivals else None,
+        decode_tok_s=decode,
+        decode_exact=None if decode is None else tokens is not None,
+        tpot_s=quantities.tpot_s(decode),
+        text=answer,
+        reasoning=reasoning or None,
+        arrivals=arrivals,
+        chunk_tokens=tokens,
+    )
+
+
+def _failure(exchange: Exchange, read: Transcript) -> tuple[str | None, str | None]:
+    framing = exchange.framing
+    if exchange.end in ("connect_error", "aborted"):
+        return exchange.end, exchange.problem
+    if framing.status is not None and framing.status != 200:
+        return f"http_{framing.status}", _refusal(exchange)
+    if framing.broken is not None:
+        return "parse_error", framing.broken
+    if read.error is not None:
+        return "server_error", read.error
+    if read.bad is not None:
+        return _unreadable(exchange, read.bad)
+    if read.finish_reason in ("abort", "error"):
+        return "server_error", f"the server finished with {read.finish_reason!r}"
+    if read.done or read.finish_reason is not None:
+        return None, None
+    if exchange.end == "complete":
+        return _unreadable(exchange, "the stream ended without a finish reason and without [DONE]", "truncated")
+    if exchange.end in ("closed", "reset"):
+        return "truncated" if exchange.end == "closed" and framing.pieces else "reset", exchange.problem or (
+            "the server closed the connection in mid-answer"
+        )
+    return exchange.end, f"{len(read.arrivals)} chunks had come after {exchange.ended_at - exchange.sent_at:.3f} s"
+
+
+def _unreadable(exchange: Exchange, message: str, otherwise: str = "parse_error") -> tuple[str, str]:
+    kind = (exchange.framing.header(b"content-type") or b"").split(b";")[0].strip().lower()
+    if kind and kind != b"text/event-stream":
+        start = b"".join(exchange.framing.pieces)[:200].decode("utf-8", "replace")
+        return "not_a_stream", f"the server answered with {kind.decode('latin-1')}: {start}"
+    return otherwise, message
+
+
+def _refusal(exchange: Exchange) -> str:
+    """The server's own words; with the wait it asks for, if it asks for one."""
+    text = b"".join(exchange.framing.pieces)[:20000].decode("utf-8", "replace").strip()
+    try:
+        made = json.loads(text)
+        text = error_text(made.get("error") or made.get("detail") or made) if isinstance(made, dict) else text
+    except (ValueError, RecursionError):
+        text = text[:2000]
+    wait = exchange.framing.header(b"retry-after")
+    if wait is not None:
+        text = f"{text} (Retry-After: {wait.decode('latin-1')})"
+    return text[:2000]
+
+
+def _notes(exchange: Exchange, read: Transcript, arrivals: list[float], max_tokens: int | None) -> list[str]:
+    notes = []
+    if read.finish_reason is not None and not read.done:
+        notes.append("no_done")
+    if read.done and not exchange.framing.complete:
+        notes.append("held_open")
+    if read.done and read.finish_reason is None:
+        notes.append("no_finish_reason")
+    if read.arrivals and read.completion_tokens is None:
+        notes.append("no_usage")
+    if quantities.buffered(arrivals):
+        notes.append("buffered")
+    if max_tokens is not None and read.completion_tokens is not None and read.completion_tokens < max_tokens:
+        notes.append("short")
+    return notes
