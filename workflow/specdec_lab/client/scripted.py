@@ -207,7 +207,8 @@ class ScriptedServer:
             if wait > 0:
                 await asyncio.sleep(wait)
             seen.sent.append(perf_counter())
-            units = [step.data[i : i + 1] for i in range(len(step.data))] if script.byte_by_byte else [step.data]
+            size = 1 if script.byte_by_byte else max(len(step.data), 1)
+            units = [step.data[i : i + size] for i in range(0, len(step.data), size)]
             for unit in units:
                 writer.write(unit if script.raw else b"%x\r\n%s\r\n" % (len(unit), unit))
                 if script.byte_by_byte:
