@@ -80,10 +80,10 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(written):
 
 
 def test_an_overlay_merges_mappings_replaces_lists_and_keeps_places(written):
-    under = load(written("a: {x: 1, y: [1, 2]}\nb: 1\n"))
-    over = load(written("a:\n  y: [3]\nc: 2\n", "b.yaml"))
+    under = load(written("a: {x: 1, z: [1, 2]}\nb: 1\n"))
+    over = load(written("a:\n  z: [3]\nc: 2\n", "b.yaml"))
     both = overlay(under, over)
-    assert both.data == {"a": {"x": 1, "y": [3]}, "b": 1, "c": 2}
+    assert both.data == {"a": {"x": 1, "z": [3]}, "b": 1, "c": 2}
     assert both.place(("a", "x")).file.name == "a.yaml"
-    assert both.place(("a", "y", 0)) == Place(over.places[()].file, 2, 7)
-    assert ("a", "y", 1) not in both.places
+    assert both.place(("a", "z", 0)) == Place(over.places[()].file, 2, 7)
+    assert ("a", "z", 1) not in both.places

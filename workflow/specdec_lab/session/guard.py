@@ -1,7 +1,7 @@
 """A job that is told to end, or whose parent dies, still stops its server (case C7).
 
-Layers: these handlers turn a signal into an exception so that every `finally` runs; the kernel tells us when Snakemake
-is killed; the launcher has a lifeline of its own for the case that we are killed.
+Layers: this turns a signal into an exception so that every `finally` runs; the kernel tells us when Snakemake is
+killed; the launcher has a lifeline of its own for the case that we are killed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 _PR_SET_PDEATHSIG = 1
+_NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(BaseException):
@@ -25,33 +26,49 @@ class Interrupted(BaseException):
         self.number = number
 
 
-@contextmanager
-def guarded() -> Iterator[None]:
-    """Within it, INT, TERM, HUP and the parent's death raise Interrupted once; further ones wait until it is left.
+class Guard:
+    """Within `with guard:`, INT, TERM, HUP and the parent's death raise Interrupted, once.
 
-    A second Ctrl-C while the server is being stopped must not cut the stopping short.
+    Further signals are noted and change nothing: a second Ctrl-C while the server is being stopped must not cut the
+    stopping short. Within `deferred()` the first one is only noted too, so that what runs there can end in good order.
     """
-    told = False
 
-    def tell(number: int, _frame: FrameType | None) -> None:
-        nonlocal told
-        if not told:
-            told = True
+    def __init__(self) -> None:
+        self.told: int | None = None
+        self._deferring = False
+        self._before: dict[int, object] = {}
+
+    def __enter__(self) -> Guard:
+        parent = os.getppid()
+        self._before = {number: signal.signal(number, self._tell) for number in _NUMBERS}
+        if sys.platform == "linux":
+            ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        if os.getppid() != parent:  # it died in between
+            self._tell(signal.SIGTERM, None)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def _tell(self, number: int, _frame: FrameType | None) -> None:
+        first = self.told is None
+        if first:
+            self.told = number
+        if first and not self._deferring:
             raise Interrupted(number)
 
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {number: signal.signal(number, tell) for number in numbers}
-    parent = os.getppid()
-    _die_with_parent()
-    if os.getppid() != parent:  # it died in between
-        raise Interrupted(signal.SIGTERM)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    def reason(self) -> str | None:
+        """Why to end, as a sentence for a partial cell; None as long as nothing told us to."""
+        return None if self.told is None else f"interrupted by {signal.Signals(self.told).name}"
 
-
-def _die_with_parent() -> None:
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    @contextmanager
+    def deferred(self) -> Iterator[None]:
+        """A signal inside is raised when this is left; ask `reason` inside."""
+        self._deferring = True
+        try:
+            yield
+        finally:
+            self._deferring = False
+        if self.told is not None:
+            raise Interrupted(self.told)
