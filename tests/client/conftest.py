@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from specdec_lab.client import Client, Endpoint, Measured
 from specdec_lab.client.scripted import Script, ScriptedServer, Seen
 from specdec_lab.records.cell import Row

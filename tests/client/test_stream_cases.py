@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from specdec_lab.client.scripted import DONE, Script, Step, delta, paced, sse, usage
 from specdec_lab.records.cell import Row
 from specdec_lab.records.spec import Deadlines

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from specdec_lab.config.strict_yaml import Place, load, overlay
 from specdec_lab.records.errors import UserError
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from specdec_lab.provenance import code
 
 

@@ -29,7 +29,9 @@ class Row(Record):
     message: str | None = Field(default=None, description="The server's own words, or the error's, when it failed.")
     notes: list[str] = Field(default=[], description="Remarks on a request that still counts (no_done, buffered, ...).")
     sent_s: float | None = Field(default=None, description="When it was sent, from the start of the cell.")
-    scheduled_s: float | None = Field(default=None, description="Open loop: when it was due, from the start of the cell.")
+    scheduled_s: float | None = Field(
+        default=None, description="Open loop: when it was due, from the start of the cell."
+    )
     prompt_tokens: int | None = Field(default=None, description="usage.prompt_tokens as the server counts them.")
     cached_tokens: int | None = Field(default=None, description="Prompt tokens the server took from its cache.")
     completion_tokens: int | None = Field(default=None, description="usage.completion_tokens (M6: never chunks).")

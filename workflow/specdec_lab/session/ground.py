@@ -39,6 +39,20 @@ def of(shared: Ground, chosen: Sequence[Prompt]) -> Ground:
     return dataclasses.replace(shared, prompts=prompts.digest(chosen))
 
 
+def digests(ground: Ground) -> dict[str, str]:
+    """The ground as the cell's envelope shows it."""
+    named = {
+        "prompts": ground.prompts,
+        "launch": ground.launch,
+        "image": ground.image,
+        "engine": ground.engine,
+        "hardware": ground.hardware,
+        "code": ground.code,
+        **{f"checkpoint.{role}": value for role, value in ground.checkpoints.items()},
+    }
+    return {name: value for name, value in named.items() if value is not None}
+
+
 def _suffix(checkpoint: Checkpoint) -> str:
     """The file's name without the machine's folders: a server may name its model by it."""
     return checkpoint.path.name

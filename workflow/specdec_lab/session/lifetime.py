@@ -4,28 +4,46 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+
+from pydantic import JsonValue
 
 from .. import __version__, launchers
 from ..checkpoints import Checkpoint
 from ..counters.scrape import scrape
 from ..engines.base import Engine
-from ..launchers.base import LaunchPlan, Running
-from ..provenance import hardware, host
+from ..launchers.base import Running
+from ..provenance import hardware
+from ..provenance.host import host
 from ..provenance.redact import redact
+from ..records.base import Finding
 from ..records.prompt import Prompt
 from ..records.session import ServerLifetime
 from ..records.spec import CellSpec, SessionSpec
 from ..records.stack import Engine as EngineFacts
 from ..records.stack import Stack
-from . import devices, ports, ready
-from .measure import Target, measure_cell
+from . import devices, launch, ready
+from .guard import Guard
+from .measure import CellAborted, CellJob, Target, measure_cell
+from .proof import proof
 from .store import Store
+from .watch import Watch
 
 Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class MissingCell:
+    """A cell that is not in the store: what to send, and the key it will have."""
+
+    spec: CellSpec
+    prompts: Sequence[Prompt]
+    key: str
+    digests: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -42,43 +60,146 @@ class Job:
 
     @property
     def log(self) -> Path:
-        """The server's log of this try, beside the results from its first line on."""
+        """The server's log, beside the results from its first line on."""
         return self.folder / "server.log"
 
 
-def measure(job: Job, cells: Sequence[tuple[CellSpec, list[Prompt], str]], say: Say) -> None:
-    """Start the server, measure the cells, stop it. Each cell is in the store as soon as it is complete."""
+@dataclass
+class _Live:
+    """A server that is up, and the record of it as it grows."""
+
+    running: Running
+    target: Target
+    lifetime: ServerLifetime
+    findings: list[Finding] = field(default_factory=list)
+
+
+def measure(job: Job, cells: Sequence[MissingCell], guard: Guard, say: Say) -> None:
+    """Start the server, measure the cells, stop it. Each cell is in the store as soon as it is complete.
+
+    Whatever ends this early (a signal, a dead server, a failed cell), the server is stopped and its log kept.
+    """
+    watch = Watch(job.mode, job.replicate, total=len(cells), say=say)
+    with devices.held(job.spec.server.gpus, say) as held, _server(job, held, guard, say) as live:
+        for order, cell in enumerate(cells):
+            try:
+                measured = measure_cell(_cell_job(job, cell), live.target, live.lifetime, order, watch, guard)
+            except CellAborted as error:
+                error.partial.write(job.folder / "partial" / f"{cell.spec.name}.json")
+                raise
+            job.store.put(measured)
+            live.lifetime = live.lifetime.model_copy(update={"cells": [*live.lifetime.cells, cell.spec.name]})
+            job.store.put_lifetime(live.lifetime)
+            watch.done(measured)
+
+
+def _cell_job(job: Job, cell: MissingCell) -> CellJob:
+    return CellJob(job.mode, job.replicate, job.spec, cell.spec, cell.prompts, cell.key, cell.digests)
+
+
+@contextmanager
+def _server(job: Job, held: Sequence[str], guard: Guard, say: Say) -> Iterator[_Live]:
+    """A ready server; when this is left it is stopped and proven gone, and its memory is back."""
     launcher = launchers.get(job.spec.server.launcher)
-    with devices.held(job.spec.server.gpus, say) as held:
-        for removed in launcher.sweep():
-            say(f"removed what an earlier run left behind: {removed}")
-        devices.require_free(held)
-        identity = f"{job.mode}-r{job.replicate}-{uuid.uuid4().hex[:12]}"
-        keep_earlier_log(job.log)
-        started, start = now(), time.monotonic()
-        running = launcher.start(_plan(job, identity, held.ids))
-        try:
-            target = _ready(job, running, say)
-            lifetime = _lifetime(job, identity, running, target, started, time.monotonic() - start, held)
-            say(f"{job.mode} r{job.replicate}: server ready after {lifetime.ready_s:.1f} s")
-            for order, (cell, prompts, key) in enumerate(cells):
-                measured = measure_cell(
-                    job.mode, job.replicate, job.spec, cell, prompts, key, target, lifetime, order, say
-                )
-                job.store.put(measured)
-                lifetime = lifetime.model_copy(update={"cells": [*lifetime.cells, cell.name]})
-                job.store.put_lifetime(lifetime)
-            if job.engine.metrics_path is not None:
-                _keep(job, lifetime.id, "metrics.prom", scrape(target.base_url + job.engine.metrics_path))
-        finally:
-            running.stop(job.spec.server.stop_timeout_s)
+    for removed in launcher.sweep():
+        say(f"removed what an earlier run left behind: {removed}")
+    before = devices.require_idle(held)
+    identity = f"{job.mode}-r{job.replicate}-{uuid.uuid4().hex[:12]}"
+    _keep_earlier_log(job.log)
+    say(f"{job.mode} r{job.replicate}: starting the server")
+    started, start = now(), time.monotonic()
+    running = launcher.start(launch.plan(job.spec.server, job.engine, job.checkpoints, identity, job.log, held))
+    live: _Live | None = None
+    try:
+        live = _make_ready(job, running, identity, started, start, held, guard, say)
+        yield live
+        if job.engine.metrics_path is not None:
+            _keep(job, live, "metrics.prom", scrape(running.base_url + job.engine.metrics_path))
+    finally:
+        running.stop(job.spec.server.stop_timeout_s)
+        _redact_log(job.log)
+        if live is not None:
+            facts = job.engine.facts(ready.read_log(job.log))
+            update: dict[str, object] = {"stopped_at": now(), "facts": {**live.lifetime.facts, **facts}}
+            live.lifetime = live.lifetime.model_copy(update=update)
+            job.store.put_lifetime(live.lifetime)
             if job.log.exists():
-                _redact_file(job.log)
-        devices.require_released(held, say)
-    lifetime = lifetime.model_copy(update={"stopped_at": now(), "facts": job.engine.facts(ready.read_log(job.log))})
+                _keep(job, live, "server.log", job.log.read_text(encoding="utf-8", errors="replace"))
+    devices.require_released(held, before, say)
+
+
+def _make_ready(
+    job: Job,
+    running: Running,
+    identity: str,
+    started: str,
+    start: float,
+    held: Sequence[str],
+    guard: Guard,
+    say: Say,
+) -> _Live:
+    spec, engine = job.spec.server, job.engine
+    ready.wait_until_healthy(running, engine, spec.ready_timeout_s, say)
+    ready.prove_ours(running)
+    model = engine.served_model(spec, launch.seen(spec, job.checkpoints))
+    extra: dict[str, JsonValue] = {**engine.body_extra(spec), **job.spec.sampling.extra}
+    ready.first_completion(running.base_url, model, extra, timeout_s=min(300.0, spec.ready_timeout_s))
+    took = time.monotonic() - start
+    facts = engine.facts(ready.read_log(job.log))
+    version = ready.check_version(engine, spec, running.base_url, facts)
+    metrics = running.base_url + engine.metrics_path if engine.metrics_path is not None else None
+    if metrics is not None:
+        ready.check_speculation(metrics, engine, spec, facts)
+    say(f"{job.mode} r{job.replicate}: server ready after {took:.1f} s")
+    lifetime = ServerLifetime(
+        id=identity,
+        started_at=started,
+        ready_s=took,
+        argv=[redact(word) for word in launch.argv(spec, engine, job.checkpoints)],
+        facts=facts,
+        stack=_stack(job, running, version, facts, held),
+    )
     job.store.put_lifetime(lifetime)
-    if job.log.exists():
-        _keep(job, lifetime.id, "server.log", job.log.read_text(encoding="utf-8", errors="replace"))
+
+    def death() -> str | None:
+        end = running.exited()
+        return guard.reason() if end is None else str(ready.ServerDied(end))
+
+    target = Target(
+        base_url=running.base_url,
+        model=model,
+        extra=extra,
+        metrics_url=metrics,
+        names=engine.metric_names,
+        death=death,
+        selftest=proof(),
+        devices=held,
+    )
+    return _Live(running, target, lifetime)
+
+
+def _stack(
+    job: Job, running: Running, version: str | None, facts: Mapping[str, JsonValue], held: Sequence[str]
+) -> Stack:
+    spec = job.spec.server
+    known = running.facts()
+    build = facts.get("build")
+    return Stack(
+        host=host(),
+        gpus=hardware.gpus(held),
+        driver=hardware.driver() if held else None,
+        cuda=hardware.cuda() if held else None,
+        engine=EngineFacts(
+            software=spec.engine,
+            version=version,
+            build=build if isinstance(build, str) else None,
+            image=spec.image,
+            image_digest=known.get("image_digest") or spec.image_digest,
+            packages=running.packages(),
+        ),
+        checkpoints={role: checkpoint.digest for role, checkpoint in job.checkpoints.items()},
+        lab=__version__,
+    )
 
 
 def now() -> str:
@@ -86,7 +207,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def keep_earlier_log(log: Path) -> None:
+def _keep_earlier_log(log: Path) -> None:
     """The log of an earlier try is evidence: it moves aside instead of being overwritten."""
     if not log.exists():
         return
@@ -96,74 +217,16 @@ def keep_earlier_log(log: Path) -> None:
     log.rename(aside)
 
 
-def _plan(job: Job, identity: str, devices_held: Sequence[str]) -> LaunchPlan:
-    server, engine = job.spec.server, job.engine
-    return launchers.plan(
-        server,
-        engine,
-        {role: checkpoint.path for role, checkpoint in job.checkpoints.items()},
-        name=f"specdec-{identity}",
-        log=job.log,
-        port=ports.free(),
-        devices=list(devices_held),
-    )
-
-
-def _ready(job: Job, running: Running, say: Say) -> Target:
-    spec, engine = job.spec.server, job.engine
-    ready.wait_until_healthy(running, engine, spec.ready_timeout_s, say)
-    ready.prove_ours(running)
-    model = engine.served_model(spec, launchers.seen_paths(spec, {r: c.path for r, c in job.checkpoints.items()}))
-    extra = {**engine.body_extra(spec), **job.spec.sampling.extra}
-    ready.first_completion(running.base_url, model, extra, timeout_s=min(300.0, spec.ready_timeout_s))
-    end = running.exited()
-    if end is not None:
-        raise ready.ServerDied(end)
-    return Target(base_url=running.base_url, model=model, engine=engine, extra=extra, running=running)
-
-
-def _lifetime(
-    job: Job, identity: str, running: Running, target: Target, started: str, took: float, held: devices.Held
-) -> ServerLifetime:
-    spec = job.spec.server
-    facts = job.engine.facts(ready.read_log(job.log))
-    version = ready.check_version(job.engine, spec, running.base_url, facts)
-    known = running.facts()
-    stack = Stack(
-        host=host.host(),
-        gpus=hardware.gpus(held.ids),
-        driver=hardware.driver(),
-        engine=EngineFacts(
-            software=spec.engine,
-            version=version,
-            build=str(facts["build"]) if "build" in facts else None,
-            image=spec.image,
-            image_digest=known.get("image_digest") or spec.image_digest,
-            packages=running.packages(),
-        ),
-        checkpoints={role: checkpoint.digest for role, checkpoint in job.checkpoints.items()},
-        lab=__version__,
-    )
-    lifetime = ServerLifetime(
-        id=identity,
-        started_at=started,
-        ready_s=took,
-        argv=[redact(word) for word in running.argv],
-        facts=facts,
-        stack=stack,
-    )
-    job.store.put_lifetime(lifetime)
-    return lifetime
-
-
-def _keep(job: Job, identity: str, name: str, text: str) -> None:
-    folder = job.store.lifetime_folder(identity)
+def _keep(job: Job, live: _Live, name: str, text: str) -> None:
+    folder = job.store.lifetime_folder(live.lifetime.id)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(redact(text), encoding="utf-8")
 
 
-def _redact_file(path: Path) -> None:
-    """A server may print its environment; no secret stays in a log (E9)."""
+def _redact_log(path: Path) -> None:
+    """A server may print its environment; no secret stays in a log (case E9)."""
+    if not path.exists():
+        return
     text = path.read_text(encoding="utf-8", errors="replace")
     clean = redact(text)
     if clean != text:

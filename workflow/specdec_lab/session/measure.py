@@ -15,13 +15,13 @@ from ..client.request import Endpoint
 from ..counters import scrape
 from ..counters.names import MetricNames
 from ..counters.window import unavailable, window
-from ..records.cell import Cell, ClientProof, CounterWindow, GpuSample
 from ..records.base import Finding
+from ..records.cell import Cell, ClientProof, CounterWindow
 from ..records.errors import UserError
 from ..records.prompt import Prompt
 from ..records.session import ServerLifetime
 from ..records.spec import CellSpec, SessionSpec
-from ..records.stack import Stack
+from .guard import Guard
 from .watch import Watch
 
 Say = Callable[[str], None]
@@ -57,35 +57,85 @@ class CellJob:
     digests: Mapping[str, str]
 
 
-def measure_cell(job: CellJob, target: Target, lifetime: ServerLifetime, order: int, progress: Watch) -> Cell:
-    """Measure one cell. UserError if the server dies in it or every request fails; nothing is kept of it then."""
+class CellAborted(UserError):
+    """A cell that could not be completed; `partial` is what was measured until then, marked as such."""
+
+    def __init__(self, partial: Cell, cause: str) -> None:
+        super().__init__(
+            cause,
+            place=f"mode {partial.mode}, replicate {partial.replicate}, cell {partial.cell.name}",
+            fix="Look at the server's log. Cells that were complete are kept; this one is under partial/.",
+            code="cell_aborted",
+        )
+        self.partial = partial
+
+
+def measure_cell(
+    job: CellJob, target: Target, lifetime: ServerLifetime, order: int, watch: Watch, guard: Guard
+) -> Cell:
+    """Measure one cell. CellAborted (with what there is) if the server dies in it, if requests fail in a row, or if
+    every request fails: that is a failure of the mode, not a row of zeros (case C2)."""
     cell, session = job.cell, job.session
-    with Client(Endpoint(target.base_url, target.model)) as client:
+    with guard.deferred(), Client(Endpoint(target.base_url, target.model)) as client:
         warm = _send(client, job, target, workload.warmup_for(cell.kind, cell.warmup, list(job.prompts)), None)
-        _refuse_dead(warm, job, "warm-up")
+        if _died(warm):
+            raise _aborted(job, lifetime, order, warm, unavailable(speculative=False), "The warm-up failed")
         before = _counters(target)
-        with progress.gpu(target.devices) as samples:
-            measured = _send(client, job, target, job.prompts, progress.cell(cell.name, len(job.prompts)))
+        with watch.gpu(target.devices) as samples:
+            measured = _send(client, job, target, job.prompts, watch.cell(cell.name))
+        if _died(measured):
+            raise _aborted(job, lifetime, order, measured, unavailable(speculative=False), "The cell was aborted")
         counters = _window(target, before, speculative=session.server.speculative is not None)
-    _refuse_dead(measured, job, "measurement")
+    complete = _cell(job, lifetime, order, measured, counters)
+    return complete.model_copy(
+        update={
+            "gpu": samples.readings,
+            "energy_j": samples.energy_j,
+            "warmup": {
+                "requests": len(warm.rows),
+                "failed": warm.summary.failed,
+                "p50_ttft_s": warm.summary.p50_ttft_s,
+            },
+        }
+    )
+
+
+def _died(measured: Measured) -> bool:
+    """Aborted, or nothing succeeded."""
+    return measured.aborted is not None or all(row.status == "failed" for row in measured.rows)
+
+
+def _aborted(
+    job: CellJob, lifetime: ServerLifetime, order: int, measured: Measured, counters: CounterWindow, what: str
+) -> CellAborted:
+    failed = [row for row in measured.rows if row.status == "failed"]
+    reasons = sorted({f"{row.reason}: {row.message}" if row.message else str(row.reason) for row in failed})
+    cause = (
+        f"{what}: {measured.aborted or 'every request failed'} ({len(failed)} of {len(measured.rows)} requests failed"
+    )
+    cause += f"; {'; '.join(reasons[:3])[:600]})." if reasons else ")."
+    partial = _cell(job, lifetime, order, measured, counters)
+    return CellAborted(
+        partial.model_copy(update={"summary": partial.summary.model_copy(update={"completed": False})}), cause
+    )
+
+
+def _cell(job: CellJob, lifetime: ServerLifetime, order: int, measured: Measured, counters: CounterWindow) -> Cell:
     return Cell(
         key=job.key,
         mode=job.mode,
         replicate=job.replicate,
-        cell=cell,
-        session=session,
+        cell=job.cell,
+        session=job.session,
         digests=dict(job.digests),
         stack=lifetime.stack,
         server=lifetime.id,
         order=order,
         started_at=measured.started_at,
-        warnings=_warnings(measured, cell, job.prompts),
+        warnings=_warnings(measured, job.cell, job.prompts),
         summary=measured.summary,
         counters=counters,
         client=measured.client,
-        gpu=samples.readings,
-        energy_j=samples.energy_j,
-        warmup={"requests": len(warm.rows), "failed": warm.summary.failed, "p50_ttft_s": warm.summary.p50_ttft_s},
         rows=measured.rows,
     )
 
@@ -109,21 +159,6 @@ def _send(
         on_progress=on_progress,
         give_up=target.death,
         selftest=target.selftest,
-    )
-
-
-def _refuse_dead(measured: Measured, job: CellJob, part: str) -> None:
-    """A cell in which the server died or nothing succeeded is a failure of the mode, not a row of zeros (case C2)."""
-    failed = [row for row in measured.rows if row.status == "failed"]
-    if measured.aborted is None and len(failed) < len(measured.rows):
-        return
-    reasons = sorted({f"{row.reason}: {row.message}" if row.message else str(row.reason) for row in failed})
-    raise UserError(
-        f"The {part} of {job.cell.name} failed: {measured.aborted or 'every request failed'}"
-        f" ({len(failed)} of {len(measured.rows)} requests; {'; '.join(reasons[:3])[:600]}).",
-        place=f"mode {job.mode}, replicate {job.replicate}",
-        fix="Look at the server's log; the cells before this one are kept.",
-        code="cell_failed",
     )
 
 
@@ -161,8 +196,3 @@ def _warnings(measured: Measured, cell: CellSpec, sent: Sequence[Prompt]) -> lis
             )
         )
     return out
-
-
-def stack_digests(stack: Stack) -> dict[str, str]:
-    """The checkpoints of a stack, by role, for the envelope."""
-    return {f"checkpoint.{role}": value for role, value in stack.checkpoints.items()}

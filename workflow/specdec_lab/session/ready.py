@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 from pydantic import JsonValue
 
+from ..counters.scrape import scrape
 from ..engines.base import Engine
 from ..launchers.base import Exit, Running
 from ..records.errors import UserError
@@ -114,6 +115,34 @@ def check_version(engine: Engine, spec: ServerSpec, base_url: str, facts: Mappin
             code="wrong_version",
         )
     return version
+
+
+def check_speculation(metrics_url: str, engine: Engine, spec: ServerSpec, facts: Mapping[str, JsonValue]) -> None:
+    """UserError if a speculative server shows no speculation counters, or says that it lost its speculation (failure 9).
+
+    Done before anything is measured: an engine may go on without speculation and only mention it in its log.
+    """
+    if spec.speculative is None:
+        return
+    lost = facts.get("speculation_lost")
+    if lost:
+        raise UserError(
+            f"The server runs, but without speculation: {lost}",
+            place="the mode's `speculative` block",
+            fix="Check method, draft checkpoint and vocabulary.",
+            code="not_speculating",
+        )
+    names = [name for name in engine.metric_names.drafts + engine.metric_names.verify_calls if name]
+    if not names:
+        return
+    text = scrape(metrics_url)
+    if not any(name in text for name in names):
+        raise UserError(
+            f"The server shows no speculation counters ({', '.join(names)}): speculation seems not to be enabled.",
+            place=metrics_url,
+            fix="Check the mode's `speculative` block and that metrics are not switched off (disable-log-stats).",
+            code="no_speculation_counters",
+        )
 
 
 def _text(value: JsonValue) -> str | None:

@@ -10,10 +10,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-
-from pydantic import JsonValue
 
 from .. import checkpoints, engines, prompts
 from ..checkpoints import Checkpoint
@@ -24,20 +21,10 @@ from ..records.prompt import Prompt
 from ..records.session import ServerLifetime, Session
 from ..records.spec import CellSpec, SessionSpec
 from . import failing, ground
-from .guard import guarded
-from .lifetime import Job, measure
+from .lifetime import Job, MissingCell, measure
 from .store import Store, cell_key
 
 LOG = logging.getLogger("specdec.session")
-
-
-@dataclass(frozen=True)
-class Asked:
-    """One cell that is asked for: its spec, the prompts it sends, its key."""
-
-    spec: CellSpec
-    prompts: list[Prompt]
-    key: str
 
 
 def run(spec: str, *, mode: str, replicate: int, folder: Path, prompts_file: Path, places: int) -> Session:
@@ -88,17 +75,26 @@ def _asked(
     rows: Sequence[Prompt],
     engine: Engine,
     found: Mapping[str, Checkpoint],
-) -> list[Asked]:
+) -> list[MissingCell]:
     out = []
     common = ground.common(session, engine, found)
     for cell in cells:
         chosen = prompts.select(rows, cell)
-        out.append(Asked(cell, chosen, cell_key(mode, replicate, session, cell, ground.of(common, chosen))))
+        own = ground.of(common, chosen)
+        key = cell_key(mode, replicate, session, cell, own)
+        out.append(MissingCell(cell, chosen, key, ground.digests(own)))
     return out
 
 
 def _assemble(
-    mode: str, replicate: int, spec: SessionSpec, wanted: Sequence[Asked], folder: Path, store: Store, *, measured: int
+    mode: str,
+    replicate: int,
+    spec: SessionSpec,
+    wanted: Sequence[MissingCell],
+    folder: Path,
+    store: Store,
+    *,
+    measured: int,
 ) -> Session:
     """Copy the cells out of the store, with the session they belong to now, and tell which lifetimes they come from."""
     lifetimes: dict[str, ServerLifetime] = {}
@@ -142,8 +138,3 @@ def _copy_evidence(lifetime: Path, folder: Path) -> None:
         source = lifetime / name
         if source.exists():
             shutil.copyfile(source, folder / name)
-
-
-def describe(spec: Mapping[str, JsonValue]) -> str:
-    """A session's spec for a person, on one line."""
-    return json.dumps(spec, ensure_ascii=False)

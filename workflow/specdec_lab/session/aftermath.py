@@ -1,0 +1,37 @@
+"""After a run that failed: what failed, why, where the log is, what to run next; and what can be said all the same."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ..records.session import Failure
+
+
+def failures(results: Path) -> list[Failure]:
+    """The failures that stand in this results folder, by session."""
+    found = []
+    for path in sorted(results.glob("sessions/*/r*/failure.json")):
+        try:
+            found.append(Failure.read(path))
+        except (OSError, ValidationError, ValueError):
+            continue
+    return found
+
+
+def after_error(results: str) -> None:
+    """Print each failed session with cause and fix, and judge what was measured, with the failed modes shown as such."""
+    folder = Path(results)
+    lines = []
+    for failure in failures(folder):
+        lines.append(f"Mode {failure.mode}, replicate {failure.replicate} failed: {failure.cause}")
+        lines += [f"  where: {failure.place}"] if failure.place else []
+        lines += [f"  fix:   {failure.fix}"] if failure.fix else []
+        lines += [f"  log:   {failure.log}"] if failure.log else []
+    if lines:
+        lines.append("Mend it and run the same command again: what was measured is kept and not measured twice.")
+        if any(folder.glob("sessions/*/r*/*_*.json")):
+            lines.append(f"What was measured so far: specdec compare {results}")
+        sys.stderr.write("\n".join(lines) + "\n")

@@ -1,0 +1,13 @@
+"""B5: the client's self-test on this machine, made once and kept for the session's cells."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from ..records.cell import ClientProof
+
+
+@cache
+def proof() -> ClientProof | None:
+    """What the client's quick self-test finds here; None where it could not be run."""
+    return None
