@@ -22,6 +22,7 @@ class LaunchPlan:
     name: str
     """Unique for this lifetime; becomes part of the container's name."""
     argv: list[str]
+    """process: program and arguments. docker: arguments after the image's entrypoint. attach: the base URL alone."""
     log: Path
     env: dict[str, str] = field(default_factory=dict)
     port: int = 0
@@ -54,6 +55,12 @@ class Running(Protocol):
     def facts(self) -> dict[str, str]:
         """What the launcher knows of what really runs: pid, image digest, devices, packages are the session's task."""
 
+    def owns_port(self) -> bool | None:
+        """Whether the listener on the port is this very server; None where that cannot be told (M19).
+
+        Ask when the server is ready: a stranger that took the port in between would answer in its place.
+        """
+
     def stop(self, timeout_s: float) -> None:
         """Stop it and everything it started; return when it is proven gone, or raise UserError saying what remains."""
 
@@ -64,7 +71,7 @@ class Launcher(Protocol):
     name: str
 
     def sweep(self) -> list[str]:
-        """Remove what an earlier, killed run of ours left behind; say what was removed. Never touches what is not ours."""
+        """Remove what an earlier, killed run of ours left; say what was removed. Never touches what is not ours."""
 
     def start(self, plan: LaunchPlan) -> Running:
         """Start it, or raise UserError with nothing left behind."""

@@ -1,0 +1,235 @@
+"""llama.cpp's llama-server, as a program, in a container, or embedded out of a wheel (M20)."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+
+from pydantic import JsonValue
+
+from ..counters.names import MetricNames
+from ..records.base import Finding
+from ..records.spec import ServerSpec
+from . import http
+from .flags import flags, word
+from .llama_flags import DRAFT_METHODS, METHODS, SERVER_FLAGS, SPECULATION_FLAGS, long_name
+from .nearest import nearest
+
+SPECULATION_NAMES = {flag.name: flag for flag in SPECULATION_FLAGS}
+REMOVED = {"draft", "draft-max", "draft-min", "draft-p-min", "spec-ngram-size-n", "spec-ngram-size-m"}
+OWN_ARGS = {"model", "host", "port", "alias", "spec-type", *SPECULATION_NAMES}
+"""Set by the lab or by the mode's `speculative` block, so refused among a server's `args`."""
+FAIR_DEFAULTS: dict[str, JsonValue] = {
+    "metrics": True,
+    "cache-prompt": False,  # M26: a later cell may not find an earlier one's prompts
+    "cache-ram": 0,
+    "fit": "off",  # otherwise llama.cpp picks arguments by the memory that happens to be free
+    "seed": 0,
+}
+MEASURING_ONLY = {"cache-prompt", "cache-ram", "fit", "seed"}
+_FACTS_LINE = '{"specdec_engine":'
+_PATTERNS: dict[str, re.Pattern[str]] = {
+    "build": re.compile(r"build_info: (\S+)"),
+    "slots": re.compile(r"initializing, n_slots = (\d+)"),
+    "slot_context": re.compile(r"n_ctx_slot = (\d+)"),
+    "kv_unified": re.compile(r"kv_unified = '(\w+)'"),
+    "threads": re.compile(r"threadpool init, n_threads = (\d+)"),
+}
+_LOST_SPECULATION = re.compile(
+    r"failed to initialize speculative decoding context|vocabs are not compatible|vocab type must match", re.IGNORECASE
+)
+
+
+def speculation_flag(option: str) -> str:
+    """The flag behind an option of a mode's `speculative` block.
+
+    The block uses llama-server's flag names without `--spec-`: `draft-n-max`, `ngram-simple-size-n`, `threads-draft`;
+    `model` is the draft checkpoint's role.
+    """
+    name = long_name(option)
+    if name == "model":
+        return "spec-draft-model"
+    return name if name in SPECULATION_NAMES else f"spec-{name}"
+
+
+class LlamaCpp:
+    """llama-server's flags, metrics and log lines; the process launcher's default program is the embedded server."""
+
+    name = "llama_cpp"
+    metrics_path: str | None = "/metrics"
+    metric_names = MetricNames(
+        drafts=("llamacpp:spec_decode_num_drafts",),
+        draft_tokens=("llamacpp:spec_decode_num_draft_tokens",),
+        accepted_tokens=("llamacpp:spec_decode_num_accepted_tokens",),
+        accepted_per_position=("llamacpp:spec_decode_num_accepted_tokens_per_pos",),
+        prompt_tokens=("llamacpp:prompt_tokens",),
+        generation_tokens=("llamacpp:tokens_predicted",),
+        prefix_cache_hits=("llamacpp:prompt_tokens_cached",),
+        running=("llamacpp:requests_processing",),
+        others=("llamacpp:n_decode", "llamacpp:prompt_seconds", "llamacpp:tokens_predicted_seconds"),
+    )
+    ready_path = "/health"
+    default_image: str | None = None
+
+    def __init__(self) -> None:
+        self.default_command: list[str] | None = [sys.executable, "-u", "-m", "specdec_lab.engines.embedded_llama"]
+
+    def problems(self, spec: ServerSpec, roles: Iterable[str]) -> list[Finding]:
+        """Unknown methods, options of another method, removed flags, a missing draft; see engines.base."""
+        found = [*self._bad_args(spec)]
+        if spec.speculative is not None:
+            found += self._bad_speculation(spec.speculative, set(roles))
+        return found
+
+    def _bad_args(self, spec: ServerSpec) -> Iterable[Finding]:
+        embedded = spec.launcher == "process" and spec.command is None
+        known = {flag.name for flag in SERVER_FLAGS}
+        for option in spec.args:
+            name = long_name(option)
+            if name in OWN_ARGS:
+                hint = "put speculation into the mode's `speculative` block; the lab sets model, host, port and alias"
+                yield _finding("bad_args", f"`{option}` may not stand among the server's args", hint)
+            elif name in REMOVED:
+                yield _finding("bad_args", f"llama-server has no `--{name}` any more", "use the `--spec-draft-*` names")
+            elif embedded and name.removeprefix("no-") not in known:
+                hint = f"{nearest(name, known)} or set `command: [llama-server]` to use a full llama-server"
+                yield _finding("bad_args", f"the embedded server has no flag `--{name}`", hint)
+
+    def _bad_speculation(self, block: Mapping[str, JsonValue], roles: set[str]) -> Iterable[Finding]:
+        method = block.get("method")
+        names = [part.strip() for part in method.split(",")] if isinstance(method, str) else []
+        if not names:
+            yield _finding("bad_speculation", "`method` is missing", f"one of {', '.join(METHODS)}")
+            return
+        for name in names:
+            if name not in METHODS:
+                yield _finding("bad_speculation", f"llama.cpp has no method {name!r}", nearest(name, METHODS))
+        if set(names) - set(METHODS):
+            return
+        for option, value in block.items():
+            if option == "method":
+                continue
+            name = speculation_flag(option)
+            flag = SPECULATION_NAMES.get(name)
+            if name.removeprefix("spec-") in REMOVED or long_name(option) in REMOVED:
+                yield _finding(
+                    "bad_speculation", f"`{option}` was removed from llama.cpp", "use `draft-n-max` and its kin"
+                )
+            elif name.startswith("spec-synth-"):
+                if _not_positive(value):
+                    yield _finding("bad_speculation", f"`{option}` must be positive", "")
+            elif flag is None:
+                options = [f.name.removeprefix("spec-") for f in SPECULATION_FLAGS if set(f.methods) & set(names)]
+                yield _finding("bad_speculation", f"unknown option `{option}`", nearest(option, options))
+            elif not set(flag.methods) & set(names):
+                hint = f"it belongs to {', '.join(flag.methods)}"
+                yield _finding("bad_speculation", f"`{option}` does nothing for {', '.join(names)}", hint)
+            elif flag.kind in ("whole", "number"):
+                yield from _bad_number(option, flag.kind, value)
+        yield from self._bad_draft(names, block.get("model", "draft"), roles, "model" in block)
+
+    def _bad_draft(self, names: list[str], role: JsonValue, roles: set[str], given: bool) -> Iterable[Finding]:
+        needs = [name for name in names if name in DRAFT_METHODS and name != "draft-mtp"]
+        if (needs or given) and role not in roles:
+            hint = f"name one of the mode's checkpoints: {', '.join(sorted(roles)) or 'none given'}"
+            yield _finding("bad_speculation", f"no checkpoint has the role {word(role)!r} that the draft needs", hint)
+
+    def lossy(self, spec: ServerSpec) -> bool:
+        """Synthetic acceptance gives wrong text by design."""
+        return any(speculation_flag(option).startswith("spec-synth-") for option in spec.speculative or {})
+
+    def argv(self, spec: ServerSpec, checkpoints: Mapping[str, PurePosixPath], *, host: str, port: int) -> list[str]:
+        """llama-server's arguments; the fair defaults (no prompt cache, metrics on) give way to the config's args."""
+        args = {**FAIR_DEFAULTS, **{long_name(name): value for name, value in spec.args.items()}}
+        argv = ["--model", str(checkpoints["target"]), "--host", host, "--port", str(port)]
+        argv += ["--alias", self.served_model(spec, checkpoints), *self._flags(args)]
+        return argv + self._speculation(spec, {role: str(path) for role, path in checkpoints.items()})
+
+    def _flags(self, args: Mapping[str, JsonValue]) -> list[str]:
+        """Flags with a value of on or off take the word even where YAML read a truth value."""
+        taking_words = {flag.name for flag in SERVER_FLAGS if flag.kind == "on_off"} | {"flash-attn"}
+        return flags(
+            {
+                name: ("on" if value else "off") if name in taking_words and isinstance(value, bool) else value
+                for name, value in args.items()
+            }
+        )
+
+    def _speculation(self, spec: ServerSpec, models: Mapping[str, str]) -> list[str]:
+        block = spec.speculative
+        if block is None:
+            return []
+        method = str(block["method"])
+        argv = ["--spec-type", method]
+        draft = any(name.strip() in DRAFT_METHODS and name.strip() != "draft-mtp" for name in method.split(","))
+        if draft or "model" in block:
+            argv += ["--spec-draft-model", models[str(block.get("model", "draft"))]]
+        rest = {speculation_flag(k): v for k, v in block.items() if k not in ("method", "model")}
+        return argv + flags(rest)
+
+    def env(self, spec: ServerSpec) -> dict[str, str]:
+        """Nothing: llama-server is steered by its flags alone."""
+        return {}
+
+    def served_model(self, spec: ServerSpec, checkpoints: Mapping[str, PurePosixPath]) -> str:
+        """The config's name, or the target file's stem."""
+        return spec.served_model or checkpoints["target"].stem
+
+    def body_extra(self, spec: ServerSpec) -> dict[str, JsonValue]:
+        """Running counts in each chunk, so that several tokens in one chunk are known as such (case A8)."""
+        return {"timings_per_token": True}
+
+    def version(self, base_url: str) -> str | None:
+        """`b11549-...` from /props; the embedded build does not name itself there (its log does)."""
+        props = http.get_json(f"{base_url}/props")
+        build = props.get("build_info") if isinstance(props, dict) else None
+        return build if isinstance(build, str) and not build.startswith("b0-") else None
+
+    def facts(self, log: Iterable[str]) -> dict[str, JsonValue]:
+        """Effective arguments, version, slots, context, threads, and whether speculation was lost on the way."""
+        facts: dict[str, JsonValue] = {}
+        for line in log:
+            if line.startswith(_FACTS_LINE):
+                facts.update(_embedded_facts(line))
+            for name, pattern in _PATTERNS.items():
+                if name not in facts and (hit := pattern.search(line)):
+                    facts[name] = int(hit[1]) if hit[1].isdigit() else hit[1]
+            if _LOST_SPECULATION.search(line):
+                facts["speculation_lost"] = line.strip()
+        return facts
+
+    def deploy_command(self, spec: ServerSpec, models: Mapping[str, str]) -> list[str]:
+        """llama-server's command without the flags that only a measurement needs."""
+        args = {long_name(k): v for k, v in spec.args.items() if long_name(k) not in MEASURING_ONLY}
+        argv = ["llama-server", "--model", models["target"], "--port", "8080", "--metrics"]
+        args.pop("metrics", None)
+        return argv + self._flags(args) + self._speculation(spec, models)
+
+
+def _embedded_facts(line: str) -> dict[str, JsonValue]:
+    try:
+        said = json.loads(line)["specdec_engine"]
+    except ValueError:
+        return {}
+    return {key: said[key] for key in ("software", "package", "version", "system", "args") if said.get(key) is not None}
+
+
+def _finding(code: str, message: str, hint: str) -> Finding:
+    return Finding(code=code, severity="error", message=message, hint=hint)
+
+
+def _not_positive(value: JsonValue) -> bool:
+    return isinstance(value, int | float) and value <= 0
+
+
+def _bad_number(option: str, kind: str, value: JsonValue) -> Iterable[Finding]:
+    if isinstance(value, bool) or not isinstance(value, int if kind == "whole" else int | float):
+        yield _finding("bad_speculation", f"`{option}` must be a {kind} number, not {word(value)}", "")
+    elif value < 0 or (value == 0 and option.endswith(("n-max", "size-n", "size-m", "n-match"))):
+        yield _finding("bad_speculation", f"`{option}` must be positive, not {word(value)}", "")
+
+
+ENGINE = LlamaCpp()
