@@ -22,7 +22,7 @@ def failures(results: Path) -> list[Failure]:
 
 
 def after_error(results: str) -> None:
-    """Print each failed session with cause and fix, and judge what was measured, with the failed modes shown as such."""
+    """Print each failed session with cause and fix, and how to see what was measured all the same."""
     folder = Path(results)
     lines = []
     for failure in failures(folder):

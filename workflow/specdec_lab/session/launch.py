@@ -1,4 +1,4 @@
-"""From a spec to what a launcher starts: the engine's arguments with the paths, host and port as the server sees them."""
+"""From a spec to what a launcher starts: the engine's arguments with paths, host and port as the server sees them."""
 
 from __future__ import annotations
 

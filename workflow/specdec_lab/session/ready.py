@@ -118,7 +118,7 @@ def check_version(engine: Engine, spec: ServerSpec, base_url: str, facts: Mappin
 
 
 def check_speculation(metrics_url: str, engine: Engine, spec: ServerSpec, facts: Mapping[str, JsonValue]) -> None:
-    """UserError if a speculative server shows no speculation counters, or says that it lost its speculation (failure 9).
+    """UserError if a speculative server shows no speculation counters or says that it lost its speculation (failure 9).
 
     Done before anything is measured: an engine may go on without speculation and only mention it in its log.
     """

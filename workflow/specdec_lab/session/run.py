@@ -52,11 +52,9 @@ def run(spec: str, *, mode: str, replicate: int, folder: Path, prompts_file: Pat
     missing = [one for one in wanted if store.get(one.key) is None]
     say(f"{mode} r{replicate}: {len(wanted)} cells, {len(wanted) - len(missing)} of them measured before")
     if missing:
-        job = Job(
-            mode=mode, replicate=replicate, spec=session, engine=engine, checkpoints=found, folder=folder, store=store
-        )
-        with guarded(), failing.recorded(job):
-            measure(job, [(one.spec, one.prompts, one.key) for one in missing], say)
+        job = Job(mode, replicate, session, engine, found, folder, store)
+        with failing.recorded(job), Guard() as guard:
+            measure(job, missing, guard, say)
     return _assemble(mode, replicate, session, wanted, folder, store, measured=len(missing))
 
 
