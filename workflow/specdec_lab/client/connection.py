@@ -22,6 +22,10 @@ FRESH_S = 1.0
 and a request that meets such a close would fail without a fault of the server."""
 
 
+NOTICE_S = 0.002
+"""Between two cells nothing runs here, so the closes that servers sent meanwhile are taken note of first."""
+
+
 class Connection(asyncio.Protocol):
     """One connection, one request at a time."""
 
@@ -215,7 +219,11 @@ class Pool:
         return await self._connect(await self.find_address())
 
     async def prepare(self, wanted: int) -> None:
-        """Have at least that many fresh idle connections, so that no measured request waits for a handshake."""
+        """Have at least that many fresh idle connections, so that no measured request waits for a handshake.
+
+        Fewer when the server takes no more; each request that lacks one then tries by itself, and says why it failed.
+        """
+        await asyncio.sleep(NOTICE_S)
         now = perf_counter()
         for connection in self._idle:
             if now - connection.idle_since > FRESH_S:

@@ -88,7 +88,7 @@ class Offer:
 
     async def poisson(self, rate: float, seed: int) -> None:
         """Offer the requests at the times of a Poisson process, however many are under way."""
-        await self._pool.find_address()
+        await self._pool.prepare(1)
         self._closed_loop = False
         await self._run(self._arrive(arrival_times(len(self._requests), rate, seed)))
 

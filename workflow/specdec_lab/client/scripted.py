@@ -161,7 +161,7 @@ class ScriptedServer:
         try:
             while await self._answer(reader, writer, sock):
                 continue
-        except (OSError, asyncio.IncompleteReadError):
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             writer.transport.abort()
         finally:
             writer.close()
