@@ -21,6 +21,7 @@ from ..records.prompt import Prompt
 from ..records.session import ServerLifetime, Session
 from ..records.spec import CellSpec, SessionSpec
 from . import failing, ground
+from .guard import Guard
 from .lifetime import Job, MissingCell, measure
 from .store import Store, cell_key
 
