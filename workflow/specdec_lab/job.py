@@ -39,3 +39,10 @@ def job(log: str) -> Iterator[None]:
     except Exception:
         logging.getLogger("specdec").error("%s", traceback.format_exc())
         raise
+
+
+def say(text: str) -> None:
+    """One line for whoever watches, and for the log."""
+    logging.getLogger("specdec").info(text)
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

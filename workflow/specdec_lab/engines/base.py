@@ -26,6 +26,8 @@ class Engine(Protocol):
     ready_path: str
     """Answers 200 only when the server can take requests."""
     default_image: str | None
+    distributions: tuple[str, ...]
+    """Python packages that may be this engine; the first that is installed names its version before a start."""
     default_command: list[str] | None
     """For the process launcher, when the config names no command."""
 

@@ -72,6 +72,7 @@ class LlamaCpp:
         others=("llamacpp:n_decode", "llamacpp:prompt_seconds", "llamacpp:tokens_predicted_seconds"),
     )
     ready_path = "/health"
+    distributions: tuple[str, ...] = ("xllamacpp",)
     default_image: str | None = None
 
     def __init__(self) -> None:

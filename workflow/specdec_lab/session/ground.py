@@ -12,7 +12,8 @@ from ..engines.base import Engine
 from ..provenance import code, hardware
 from ..records.base import digest
 from ..records.prompt import Prompt
-from ..records.spec import SessionSpec
+from ..records.spec import ServerSpec, SessionSpec
+from . import program
 from .store import Ground
 
 
@@ -28,10 +29,17 @@ def common(spec: SessionSpec, engine: Engine, found: Mapping[str, Checkpoint]) -
             {"argv": argv, "env": engine.env(server), "body": engine.body_extra(server), "command": server.command}
         ),
         image=server.image_digest,
-        engine=engine.installed_version(server),
+        engine=_program(server, engine),
         hardware=hardware.fingerprint(server.gpus),
         code=code.digest("measure"),
     )
+
+
+def _program(server: ServerSpec, engine: Engine) -> str | None:
+    command = server.command or engine.default_command
+    if server.launcher != "process" or not command:
+        return None
+    return program.version(tuple(command), engine.distributions)
 
 
 def of(shared: Ground, chosen: Sequence[Prompt]) -> Ground:

@@ -5,16 +5,15 @@ one fresh server (M19, B6). Nothing here judges.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import shutil
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .. import checkpoints, engines, prompts
 from ..checkpoints import Checkpoint
 from ..engines.base import Engine
+from ..job import say
 from ..records.cell import Cell
 from ..records.errors import UserError
 from ..records.prompt import Prompt
@@ -24,8 +23,6 @@ from . import failing, ground
 from .guard import Guard
 from .lifetime import Job, MissingCell, measure
 from .store import Store, cell_key
-
-LOG = logging.getLogger("specdec.session")
 
 
 def run(spec: str, *, mode: str, replicate: int, folder: Path, prompts_file: Path, places: int) -> Session:
@@ -48,7 +45,7 @@ def run(spec: str, *, mode: str, replicate: int, folder: Path, prompts_file: Pat
     engine = engines.get(session.server.engine)
     folder.mkdir(parents=True, exist_ok=True)
     store = Store(Path(os.environ.get("SPECDEC_STORE", "cells")))
-    found = {role: checkpoints.locate(one) for role, one in session.checkpoints.items()}
+    found = {role: checkpoints.fetch(one, say=say) for role, one in session.checkpoints.items()}
     wanted = _asked(mode, replicate, session, cells, prompts.load(prompts_file), engine, found)
     missing = [one for one in wanted if store.get(one.key) is None]
     say(f"{mode} r{replicate}: {len(wanted)} cells, {len(wanted) - len(missing)} of them measured before")
@@ -57,13 +54,6 @@ def run(spec: str, *, mode: str, replicate: int, folder: Path, prompts_file: Pat
         with failing.recorded(job), Guard() as guard:
             measure(job, missing, guard, say)
     return _assemble(mode, replicate, session, wanted, folder, store, measured=len(missing))
-
-
-def say(text: str) -> None:
-    """One line for whoever watches, and for the log."""
-    LOG.info(text)
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
 
 
 def _asked(
