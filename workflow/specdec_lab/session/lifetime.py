@@ -203,7 +203,7 @@ def _stack(
 
 
 def _packages(spec: ServerSpec, engine: Engine, known: Mapping[str, str]) -> dict[str, str]:
-    """Package freeze of what really runs: of the server's own environment, or of the container as the launcher saw it."""
+    """Package freeze of what really runs: of the server's own environment, or of the container."""
     if "packages" in known:
         return dict(line.split("==", 1) for line in known["packages"].splitlines() if "==" in line)
     command = spec.command or engine.default_command
