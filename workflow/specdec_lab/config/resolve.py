@@ -46,7 +46,10 @@ class Matrix:
     def session(self, mode: str) -> str:
         """Canonical text of what one session of this mode measures: changes exactly when it must be looked at again."""
         return canonical(
-            {"session": self.sessions[mode], "cells": [cell.model_dump(mode="json") for cell in self.cells]}
+            {
+                "session": self.sessions[mode].model_dump(mode="json"),
+                "cells": [cell.model_dump(mode="json") for cell in self.cells],
+            }
         )
 
     def replicates(self, mode: str) -> int:

@@ -12,8 +12,8 @@ from pydantic import JsonValue
 from .. import prompts as workload
 from ..client.measure import Client, Measured
 from ..client.request import Endpoint
-from ..counters import scrape
 from ..counters.names import MetricNames
+from ..counters.scrape import settle
 from ..counters.window import unavailable, window
 from ..records.base import Finding
 from ..records.cell import Cell, ClientProof, CounterWindow
@@ -165,13 +165,13 @@ def _send(
 def _counters(target: Target) -> str | None:
     if target.metrics_url is None:
         return None
-    return scrape.settle(target.metrics_url, target.names, limit_s=SETTLE_S).text
+    return settle(target.metrics_url, target.names, limit_s=SETTLE_S).text
 
 
 def _window(target: Target, before: str | None, *, speculative: bool) -> CounterWindow:
     if target.metrics_url is None or before is None:
         return unavailable(speculative=speculative)
-    after = scrape.settle(target.metrics_url, target.names, limit_s=SETTLE_S)
+    after = settle(target.metrics_url, target.names, limit_s=SETTLE_S)
     made = window(before, after.text, target.names, speculative=speculative)
     return made.model_copy(update={"settled": after.settled, "findings": [*made.findings, *after.findings]})
 
