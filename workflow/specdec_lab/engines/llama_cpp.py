@@ -10,7 +10,8 @@ from pathlib import PurePosixPath
 
 from pydantic import JsonValue
 
-from ..counters.names import MetricNames
+from ..counters.tables import LLAMA_CPP
+from ..launchers import program
 from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http
@@ -60,17 +61,7 @@ class LlamaCpp:
 
     name = "llama_cpp"
     metrics_path: str | None = "/metrics"
-    metric_names = MetricNames(
-        drafts=("llamacpp:spec_decode_num_drafts",),
-        draft_tokens=("llamacpp:spec_decode_num_draft_tokens",),
-        accepted_tokens=("llamacpp:spec_decode_num_accepted_tokens",),
-        accepted_per_position=("llamacpp:spec_decode_num_accepted_tokens_per_pos",),
-        prompt_tokens=("llamacpp:prompt_tokens",),
-        generation_tokens=("llamacpp:tokens_predicted",),
-        prefix_cache_hits=("llamacpp:prompt_tokens_cached",),
-        running=("llamacpp:requests_processing",),
-        others=("llamacpp:n_decode", "llamacpp:prompt_seconds", "llamacpp:tokens_predicted_seconds"),
-    )
+    metric_names = LLAMA_CPP
     ready_path = "/health"
     distributions: tuple[str, ...] = ("xllamacpp",)
     default_image: str | None = None
@@ -182,6 +173,13 @@ class LlamaCpp:
     def body_extra(self, spec: ServerSpec) -> dict[str, JsonValue]:
         """Running counts in each chunk, so that several tokens in one chunk are known as such (case A8)."""
         return {"timings_per_token": True}
+
+    def installed_version(self, spec: ServerSpec) -> str | None:
+        """The embedded wheel's version, or the digest of the named program."""
+        if spec.launcher != "process":
+            return None
+        command = spec.command or self.default_command or []
+        return program.version(command[0], "xllamacpp") if command else None
 
     def version(self, base_url: str) -> str | None:
         """`b11549-...` from /props; the embedded build does not name itself there (its log does)."""

@@ -22,6 +22,10 @@ class Attached:
         """The address."""
         return {"base_url": self.base_url}
 
+    def packages(self) -> dict[str, str]:
+        """Not to be seen from here."""
+        return {}
+
     def owns_port(self) -> bool | None:
         """Not ours to prove."""
         return None

@@ -55,6 +55,9 @@ class Running(Protocol):
     def facts(self) -> dict[str, str]:
         """What the launcher knows of what really runs: pid, image digest, devices, packages are the session's task."""
 
+    def packages(self) -> dict[str, str]:
+        """Package freeze of the server's environment (M10), by name; empty where there is none to see."""
+
     def owns_port(self) -> bool | None:
         """Whether the listener on the port is this very server; None where that cannot be told (M19).
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import psutil
 
 from ..records.errors import UserError
-from . import traces
+from . import program, traces
 from .base import Exit, LaunchPlan
 from .traces import Identity, Trace
 
@@ -127,6 +127,10 @@ class RunningProcess:
         facts = {"pid": str(below[0].pid)} if below else {}
         return {**facts, "devices": ",".join(self._plan.devices)}
 
+    def packages(self) -> dict[str, str]:
+        """See launchers.base."""
+        return program.packages(self._plan.argv[0])
+
     def owns_port(self) -> bool | None:
         """See launchers.base: the listener must be one of our descendants."""
         ours = {process.pid for process in self._descendants()}
@@ -203,8 +207,8 @@ class ProcessLauncher:
 
     def start(self, plan: LaunchPlan) -> RunningProcess:
         """See launchers.base. The program must exist; its output goes to the log from the first byte."""
-        program = shutil.which(plan.argv[0]) if plan.argv else None
-        if program is None:
+        found = shutil.which(plan.argv[0]) if plan.argv else None
+        if found is None:
             raise UserError(
                 f"the program {plan.argv[0] if plan.argv else ''!r} is not there",
                 place=shlex.join(plan.argv[:3]),
@@ -225,7 +229,7 @@ class ProcessLauncher:
             str(read_end),
             str(_GRACE_WITHOUT_LAB_S),
             "--",
-            program,
+            found,
             *plan.argv[1:],
         ]
         try:
