@@ -1,0 +1,138 @@
+"""prompts.jsonl: reading the user's own traffic with line numbers in every error, and writing it (M14, case E3)."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..records.base import plain_text, strict_loads, write_text_atomic
+from ..records.errors import UserError
+from ..records.prompt import Message, Prompt
+
+_KEYS = tuple(Prompt.model_fields)
+_MESSAGE_KEYS = tuple(Message.model_fields)
+_EXAMPLE = '{"id": "p1", "kind": "support", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 300}'
+
+
+def load(path: Path) -> list[Prompt]:
+    """The prompts of a JSONL file, in its order; one JSON object a line, blank lines skipped.
+
+    A byte order mark and CRLF are accepted. Only a line feed ends a record: U+2028 and its like stay in the text. Ids
+    may be text or whole numbers and must differ as text (1 and "1" are the same id); the same text under two ids runs
+    twice. Raises UserError with the line for anything that is not so, before anything is started.
+    """
+    prompts: list[Prompt] = []
+    seen: dict[str, int] = {}
+    for number, line in enumerate(_text(path).split("\n"), start=1):
+        if not line.strip(" \t\r"):
+            continue
+        place = f"{path}, line {number}"
+        prompt = _prompt(_object(line, place), place)
+        if prompt.id in seen:
+            raise UserError(
+                f"The id {prompt.id!r} is on line {seen[prompt.id]} and on line {number}.",
+                place=place,
+                fix='Give every prompt an id of its own; 1 and "1" count as the same.',
+                code="duplicate_id",
+            )
+        seen[prompt.id] = number
+        prompts.append(prompt)
+    if not prompts:
+        raise UserError("The prompt file holds no prompts.", place=str(path), fix=f"One object a line, like {_EXAMPLE}")
+    return prompts
+
+
+def write(path: Path, prompts: Iterable[Prompt]) -> None:
+    """Write the prompts as JSONL, atomically, UTF-8, LF; the same prompts give the same bytes on every machine."""
+    write_text_atomic(path, _lines(prompts))
+
+
+def digest(prompts: Iterable[Prompt]) -> str:
+    """sha256 (hex) of the bytes that `write` would write."""
+    return hashlib.sha256(_lines(prompts).encode()).hexdigest()
+
+
+def _lines(prompts: Iterable[Prompt]) -> str:
+    return "".join(
+        plain_text(json.dumps(prompt.model_dump(mode="json"), ensure_ascii=False, allow_nan=False)) + "\n"
+        for prompt in prompts
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise UserError(
+            f"The prompt file cannot be read: {error.strerror}.", place=str(path), fix="Check the path in the config."
+        ) from error
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise UserError("The prompt file is UTF-16.", place=str(path), fix="Save it as UTF-8.")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise UserError(
+            f"The prompt file is not UTF-8 (byte {error.start}: {error.reason}).",
+            place=f"{path}, line {line}",
+            fix="Save it as UTF-8.",
+        ) from error
+
+
+def _object(line: str, place: str) -> dict[str, Any]:
+    try:
+        value = strict_loads(line)
+    except ValueError as error:
+        what = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+        raise UserError(
+            f"This line is not JSON: {what}.", place=place, fix=f"One object a line, like {_EXAMPLE}", code="bad_json"
+        ) from error
+    except RecursionError as error:
+        raise UserError("This line is nested too deeply.", place=place) from error
+    if not isinstance(value, dict):
+        raise UserError(f"This line is not an object but {type(value).__name__}.", place=place, fix=f"Like {_EXAMPLE}")
+    return value
+
+
+def _prompt(row: dict[str, Any], place: str) -> Prompt:
+    _refuse_unknown(row, _KEYS, place)
+    missing = [key for key in _KEYS if key not in row]
+    if missing:
+        raise UserError(f"{_named(missing)} missing.", place=place, fix=f"Each row needs {', '.join(_KEYS)}.")
+    if isinstance(row["id"], int) and not isinstance(row["id"], bool):
+        row["id"] = str(row["id"])
+    if isinstance(row["messages"], list):
+        for message in row["messages"]:
+            if isinstance(message, dict):
+                _refuse_unknown(message, _MESSAGE_KEYS, place)
+    try:
+        prompt = Prompt.model_validate(row, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UserError(f"{where}: {first['msg']}.", place=place, fix=f"A row looks like {_EXAMPLE}") from error
+    for name in ("id", "kind"):
+        if not getattr(prompt, name).strip():
+            raise UserError(f"{name} is blank.", place=place, fix=f"Give the row a {name}.")
+    if not any(message.content.strip() for message in prompt.messages if message.role != "system"):
+        raise UserError("The prompt is blank.", place=place, fix="Give it a text, or leave the row out.")
+    return prompt
+
+
+def _refuse_unknown(row: dict[str, Any], known: tuple[str, ...], place: str) -> None:
+    for key in row:
+        if key in known:
+            continue
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.4)
+        fix = f"Did you mean {near[0]!r}?" if near else f"Known keys: {', '.join(known)}."
+        raise UserError(f"Unknown key {key!r}.", place=place, fix=fix, code="unknown_key")
+
+
+def _named(keys: list[str]) -> str:
+    return f"{', '.join(keys)} {'is' if len(keys) == 1 else 'are'}"
