@@ -134,7 +134,7 @@ FUNCTIONS = (
             open_accounts.append((account, round(balance, 2)))
     return open_accounts
 """,
-        ("balances", "accounts"),
+        ("balances", "totals"),
         ("0.01", "0.05"),
         "return an empty list at once when payments is empty",
     ),
