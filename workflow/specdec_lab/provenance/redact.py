@@ -1,0 +1,110 @@
+"""Secrets out of text: logs, argument lists, environment dumps, error messages (case E9). A pure function.
+
+Three nets, each enough for what it is made for: values known to be secret (from the environment), values that stand
+beside a secret's name, and values that look like a secret whatever stands beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote
+
+REDACTED = "[redacted]"
+_MARK = "\ufdd0"
+"""Stands for `[redacted]` while patterns run: a noncharacter, so that no pattern takes it for a value."""
+
+_SECRET_NAME = (
+    r"(?:[A-Za-z0-9]+[_-])*"
+    r"(?:"
+    r"api[_-]?keys?|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|account[_-]?key|"
+    r"(?:client[_-])?secrets?|password|passwd|passphrase|credentials?|"
+    r"(?:hf|hub|hugging[_-]?face(?:[_-]hub)?|auth|access|bearer|refresh|session|id|github|gh|gitlab|ngc|wandb|"
+    r"personal|deploy|job|registry|vault|slack|bot)[_-]?token"
+    r")"
+)
+"""Names whose value is secret. Plain `token` and `tokens` are not among them: they are this field's daily words."""
+
+_QUOTE = r"""(?:\\*["'])"""
+_EMPTY = r"(?:None|null|True|False|true|false)\b"
+_BARE = rf"""[^\s"'\\,;&}}\]){_MARK}]+"""
+_QUOTED = rf"""(?:[^"'\\\n{_MARK}]|\\(?!["']))+"""
+
+_NAMED = re.compile(
+    rf"(?P<head>(?<![A-Za-z0-9]){_SECRET_NAME}{_QUOTE}?\s*(?:=>|[=:])\s*+\[?+\s*+)"
+    rf"(?!{_EMPTY})(?:(?P<open>{_QUOTE})(?P<quoted>{_QUOTED})|(?P<bare>{_BARE}))",
+    re.IGNORECASE,
+)
+_LIST = re.compile(
+    rf"(?P<head>(?<![A-Za-z0-9]){_SECRET_NAME}{_QUOTE}?\s*[=:]\s*\[)(?P<items>[^\]{_MARK}]+)(?=\])", re.IGNORECASE
+)
+_OPTION = re.compile(
+    rf"(?P<head>--{_SECRET_NAME}{_QUOTE}?,?\s+)(?!-)(?P<open>{_QUOTE}?)(?P<value>[^\s\"'\\,\]{_MARK}]+)", re.IGNORECASE
+)
+_NAME_AND_VALUE = re.compile(
+    rf"(?P<head>{_QUOTE}name{_QUOTE}\s*:\s*{_QUOTE}{_SECRET_NAME}{_QUOTE}\s*,\s*{_QUOTE}value{_QUOTE}\s*:\s*{_QUOTE})"
+    rf"(?P<value>{_QUOTED})",
+    re.IGNORECASE,
+)
+_HEADER = re.compile(
+    rf"(?P<head>(?:proxy-)?authorization{_QUOTE}?\s*[:=,]\s*[(\[]*(?:b(?=[\"']))?{_QUOTE}?)"
+    rf"(?P<scheme>(?:bearer|basic|token|digest)\s+)?+[^\s\"'\\,)\]}}{_MARK}]+",
+    re.IGNORECASE,
+)
+_BEARER = re.compile(r"(?P<head>\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
+_COOKIE = re.compile(r"(?P<head>\b(?:set-)?cookie\s*:\s*+)[^\r\n\"'\ufdd0]+", re.IGNORECASE)
+_URL = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://[^\s/:@\"']*:)[^\s/@\"'\ufdd0]+(?=@)", re.IGNORECASE)
+_SHAPES = re.compile(
+    r"(?<![A-Za-z0-9])(?:"
+    r"(?:hf|api_org)_(?=[A-Za-z0-9]*[A-Z0-9])[A-Za-z0-9]{8,}|"  # Hugging Face
+    r"nvapi-[A-Za-z0-9_-]{16,}|"  # NVIDIA
+    r"sk-(?:[a-z]+-)?[A-Za-z0-9_-]{16,}|"  # OpenAI-like
+    r"gh[opsur]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|"  # code hosts
+    r"AKIA[A-Z0-9]{16}|"  # AWS key id
+    r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"  # a signed web token
+    r")"
+)
+_SHORTEST_KNOWN = 6
+"""A shorter value would hit ordinary words; its name still gives it away."""
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """The text with every secret replaced by `[redacted]`. `secrets` are known values; see `secret_values`.
+
+    Doing it twice changes nothing. Never raises.
+    """
+    text = text.replace(REDACTED, _MARK)
+    for form in _forms(secrets):
+        text = text.replace(form, _MARK)
+    text = _NAME_AND_VALUE.sub(lambda m: m["head"] + _MARK, text)
+    text = _HEADER.sub(lambda m: m["head"] + (m["scheme"] or "") + _MARK, text)
+    text = _BEARER.sub(lambda m: m["head"] + _MARK, text)
+    text = _COOKIE.sub(lambda m: m["head"] + _MARK, text)
+    text = _LIST.sub(lambda m: m["head"] + _MARK, text)
+    text = _NAMED.sub(lambda m: m["head"] + (m["open"] or "") + _MARK, text)
+    text = _OPTION.sub(lambda m: m["head"] + m["open"] + _MARK, text)
+    text = _URL.sub(lambda m: m["head"] + _MARK, text)
+    return _SHAPES.sub(_MARK, text).replace(_MARK, REDACTED)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable or option of this name holds a secret."""
+    return re.fullmatch(_SECRET_NAME, name.lstrip("-"), re.IGNORECASE) is not None
+
+
+def secret_values(environment: Mapping[str, str]) -> list[str]:
+    """The secrets that this environment holds, longest first, so that none is cut by a shorter one."""
+    values = {value for name, value in environment.items() if is_secret_name(name) and len(value) >= _SHORTEST_KNOWN}
+    return sorted(values, key=lambda value: (-len(value), value))
+
+
+def _forms(secrets: Iterable[str]) -> list[str]:
+    """Each known secret as it may stand in a log: plain, in a URL, inside JSON."""
+    forms = {
+        form
+        for secret in secrets
+        if len(secret) >= _SHORTEST_KNOWN
+        for form in (secret, quote(secret, safe=""), json.dumps(secret)[1:-1])
+    }
+    return sorted(forms, key=lambda form: (-len(form), form))
