@@ -1,0 +1,95 @@
+"""NVIDIA NIM for LLMs 2.x: an image per model that serves vLLM or SGLang behind its own paths (M20).
+
+From NVIDIA's documentation; the image is closed. The model comes with the image, so no checkpoint is mounted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+
+from pydantic import JsonValue
+
+from ..counters.tables import NIM
+from ..records.base import Finding
+from ..records.spec import ServerSpec
+from . import http, vllm_log, vllm_speculation
+from .flags import flags
+from .options import bad_args
+
+
+class Nim:
+    """NIM's paths; its backend's flags are passed on as command-line arguments."""
+
+    name = "nim"
+    metrics_path: str | None = "/v1/metrics"
+    metric_names = NIM
+    ready_path = "/v1/health/ready"
+    default_image: str | None = None
+
+    def __init__(self) -> None:
+        self.default_command: list[str] | None = None
+
+    def problems(self, spec: ServerSpec, roles: Iterable[str]) -> list[Finding]:
+        """The speculative config is vLLM's; a NIM needs a container or a running server."""
+        found: list[Finding] = []
+        if spec.launcher == "process":
+            found.append(bad_args("a NIM runs in its container", "launcher: docker, or attach to a running one"))
+        if spec.launcher == "docker" and not spec.image:
+            found.append(bad_args("a NIM is an image of its own for each model", "set engine.image, with its tag"))
+        if spec.speculative is not None:
+            found += vllm_speculation.problems(spec.speculative, roles, vllm_speculation.NEWEST)
+        return found
+
+    def lossy(self, spec: ServerSpec) -> bool:
+        """As vLLM's."""
+        return vllm_speculation.lossy(spec.speculative)
+
+    def argv(self, spec: ServerSpec, checkpoints: Mapping[str, PurePosixPath], *, host: str, port: int) -> list[str]:
+        """Arguments that NIM hands to its backend; they rank above its profile and its environment."""
+        argv = flags(spec.args)
+        if spec.speculative is not None:
+            block = dict(spec.speculative)
+            role = block.get("model")
+            if isinstance(role, str) and role in checkpoints:
+                block["model"] = str(checkpoints[role])
+            argv += ["--speculative-config", json.dumps(block, ensure_ascii=False, allow_nan=False)]
+        return argv
+
+    def env(self, spec: ServerSpec) -> dict[str, str]:
+        """Nothing of the lab's."""
+        return {}
+
+    def served_model(self, spec: ServerSpec, checkpoints: Mapping[str, PurePosixPath]) -> str:
+        """The config's name: a NIM's model is called what its image calls it."""
+        return spec.served_model or "target"
+
+    def body_extra(self, spec: ServerSpec) -> dict[str, JsonValue]:
+        """Nothing: which backend answers is the image's affair."""
+        return {}
+
+    def installed_version(self, spec: ServerSpec) -> str | None:
+        """The image's digest says it."""
+        return None
+
+    def version(self, base_url: str) -> str | None:
+        """GET /v1/version."""
+        said = http.get_json(f"{base_url}/v1/version")
+        if not isinstance(said, dict):
+            return None
+        version = said.get("api") or said.get("release") or said.get("version")
+        return version if isinstance(version, str) else None
+
+    def facts(self, log: Iterable[str]) -> dict[str, JsonValue]:
+        """vLLM's lines, when vLLM is the backend."""
+        return vllm_log.read(log)
+
+    def deploy_command(self, spec: ServerSpec, models: Mapping[str, str]) -> list[str]:
+        """`docker run` of the image with the backend's arguments."""
+        backend = self.argv(spec, {role: PurePosixPath(m) for role, m in models.items()}, host="0.0.0.0", port=8000)
+        head = ["docker", "run", "--gpus", "all", "-p", "127.0.0.1:8000:8000", "-e", "NGC_API_KEY"]
+        return [*head, spec.image or "NIM_IMAGE", *backend]
+
+
+ENGINE = Nim()

