@@ -14,6 +14,7 @@ from .base import Finding, Record
 from .cell import Acceptance
 from .decision import Claim, Plan
 from .session import Failure
+from .spec import SessionSpec
 from .stack import Stack
 from .verdict import Verdict
 
@@ -90,6 +91,13 @@ class Identity(Record):
     identical: int
     control_n: int | None = Field(default=None, description="Prompts of the baseline pair; null: no second start.")
     control_identical: int | None = None
+    differing_share: float | None = Field(
+        default=None,
+        description="Differing texts, averaged over all pairs of a start of the mode and one of the baseline.",
+    )
+    control_differing_share: float | None = Field(
+        default=None, description="The same over all pairs of two starts of the baseline."
+    )
     reasoning_n: int | None = Field(default=None, description="Prompts with a reasoning text; null: none has.")
     reasoning_identical: int | None = None
     median_at_char: float | None = Field(default=None, description="Median place of the first difference.")
@@ -300,3 +308,4 @@ class Comparison(Record):
     surprises: list[Surprise] = []
     findings: list[Finding] = []
     stack: Stack | None = Field(default=None, description="Of the first baseline cell.")
+    specs: dict[str, SessionSpec] = Field(default={}, description="Mode -> what was served, for what can be deployed.")

@@ -45,7 +45,9 @@ class DecisionRules(Record):
     decode_share: float = Field(
         default=0.5, ge=0, le=1, description="Below this share of decode time there is little left to save (M35)."
     )
-    price_per_gpu_hour: float | None = Field(default=None, ge=0, description="For the cost of a million tokens (B8).")
+    price_per_gpu_hour: float | None = Field(
+        default=None, ge=0, description="Price of one hour of the server, all its GPUs (B8)."
+    )
     currency: str = "USD"
 
     def concurrency_for(self, kind: str) -> int | None:

@@ -1,0 +1,114 @@
+"""M10, E5: whether two cells may be compared at all, and what else differs between their servers (B3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..records.base import Finding
+from ..records.comparison import Confounder
+from ..records.session import Session
+from ..records.stack import Stack
+from .findings import finding
+from .load import Measured
+
+BLOCKING = frozenset(
+    {
+        "no_stack",
+        "schema_differs",
+        "hardware_differs",
+        "checkpoint_differs",
+        "prompts_differ",
+        "image_differs",
+        "work_differs",
+        "unreadable",
+        "no_baseline",
+        "baseline_speculates",
+    }
+)
+"""Codes that make a row `not comparable`."""
+NOT_CONFOUNDERS = frozenset({"speculative_config", "speculative", "non_default_args", "argv", "drafter"})
+"""Facts that differ because one server speculates, and say nothing more."""
+
+
+def obstacles(mine: Measured, base: Measured) -> list[Finding]:
+    """Why a mode's cell must not be compared with this baseline cell; empty when it may."""
+    found = [*mine.problems, *base.problems]
+    who = f"{mine.mode} r{mine.replicate} and {base.mode} r{base.replicate}"
+
+    def differ(code: str, what: str, ours: object, theirs: object) -> None:
+        if ours != theirs:
+            found.append(finding(code, f"{who} differ in {what}: {ours} against {theirs}."))
+
+    differ("schema_differs", "schema", mine.schema_version, base.schema_version)
+    for code, key, what in (
+        ("prompts_differ", "prompts", "prompt set"),
+        ("hardware_differs", "hardware", "hardware"),
+        ("image_differs", "image", "engine image"),
+    ):
+        differ(code, what, _short(mine.digests.get(key)), _short(base.digests.get(key)))
+    if mine.stack is not None and base.stack is not None:
+        differ("hardware_differs", "machine", _machine(mine.stack), _machine(base.stack))
+        differ("image_differs", "image", _short(mine.stack.engine.image_digest), _short(base.stack.engine.image_digest))
+        differ("image_differs", "engine", _engine(mine.stack), _engine(base.stack))
+        ours, theirs = mine.stack.checkpoints.get("target"), base.stack.checkpoints.get("target")
+        differ("checkpoint_differs", "target checkpoint", _short(ours), _short(theirs))
+    differ("work_differs", "what was asked", _asked(mine), _asked(base))
+    differ("work_differs", "sampling", mine.session.sampling.model_dump(), base.session.sampling.model_dump())
+    if mine.digests.get("code") != base.digests.get("code"):
+        found.append(finding("client_differs", f"{who} were measured by different versions of the client."))
+    return _once(found)
+
+
+def confounders(sessions: Iterable[Session], against: dict[str, str | None]) -> list[Confounder]:
+    """B3: facts of the servers that differ between a mode and its baseline, beyond the speculation itself."""
+    facts: dict[str, dict[str, Any]] = {}
+    for session in sessions:
+        for lifetime in session.lifetimes:
+            facts.setdefault(session.mode, {}).update(lifetime.facts)
+        spec = session.spec.server
+        facts.setdefault(session.mode, {}).update({f"flag {name}": value for name, value in spec.args.items()})
+        facts[session.mode].update({f"env {name}": value for name, value in spec.env.items()})
+    found = []
+    for mode, base in against.items():
+        if base is None or mode not in facts or base not in facts:
+            continue
+        ours, theirs = facts[mode], facts[base]
+        for name in sorted((ours.keys() | theirs.keys()) - NOT_CONFOUNDERS):
+            if ours.get(name) != theirs.get(name):
+                declared = name.startswith(("flag ", "env "))
+                found.append(
+                    Confounder(
+                        mode=mode,
+                        fact=name,
+                        baseline=_word(theirs.get(name)),
+                        value=_word(ours.get(name)),
+                        declared=declared,
+                    )
+                )
+    return found
+
+
+def _word(value: object) -> str:
+    return "not said" if value is None else str(value)
+
+
+def _short(value: str | None) -> str | None:
+    return value if value is None or len(value) < 24 else value[:19] + "…"
+
+
+def _machine(stack: Stack) -> tuple[object, ...]:
+    return (stack.host.cpu, stack.driver, tuple((gpu.name, gpu.uuid) for gpu in stack.gpus))
+
+
+def _engine(stack: Stack) -> tuple[str, str | None]:
+    return stack.engine.software, stack.engine.version
+
+
+def _asked(cell: Measured) -> dict[str, object]:
+    return cell.cell.model_dump(include={"kind", "load", "requests", "max_tokens", "ignore_eos"})
+
+
+def _once(found: list[Finding]) -> list[Finding]:
+    """Each remark once, in order."""
+    return list({(one.code, one.message): one for one in found}.values())

@@ -1,0 +1,299 @@
+"""What to deploy, per workload and concurrency (M7, M31, M32, M35, B7). `off` is an answer.
+
+A mode pays at a load when all of this holds: P50 decode gains at least the margin; the gain is shown (see
+`statistics`); it is beyond the A/A floor; aggregate throughput does not fall there; the texts are the baseline's up to
+its own variation, or nearly all are equal; at least two starts of each, nothing missing, speculation exercised; and it
+is neither a placebo nor lossy. Among those that pay, the fastest wins; within the noise of the fastest, the simpler
+mode (the one that stands earlier in the config) and the smaller K win. The tie rule follows the tuner proposed in
+vLLM PR 49163.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..records.base import Finding, write_text_atomic
+from ..records.comparison import CellResult, Comparison
+from ..records.decision import Candidate, Decision, DecisionRules, WorkloadDecision
+from ..records.verdict import Verdict, Word
+from .findings import finding
+from .routing import dynamic_k, routes
+from .sentences import decision_page, next_step, sentence, why
+
+TIE = 0.01
+"""Two modes closer than this, or than the A/A floor, are equally fast."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One mode at one load of a workload, with what keeps it from being deployed there."""
+
+    row: CellResult
+    against_it: list[Finding]
+
+    @property
+    def pays(self) -> bool:
+        """Whether it may be deployed at this load."""
+        return not self.against_it
+
+
+def write(results_dir: Path) -> Decision:
+    """Decide from `comparison.json` and write `decision.json`, `decision.md` and `deploy/`."""
+    from .deploy import write_deploy
+
+    comparison = Comparison.read(results_dir / "comparison.json")
+    decision = decide(comparison)
+    decision = write_deploy(decision, comparison, results_dir / "deploy")
+    decision.write(results_dir / "decision.json")
+    write_text_atomic(results_dir / "decision.md", decision_page(decision, comparison))
+    return decision
+
+
+def decide(comparison: Comparison) -> Decision:
+    """One answer per workload kind and baseline, with routes and dynamic K where they fit."""
+    plan = comparison.plan
+    workloads: list[WorkloadDecision] = []
+    chosen: dict[str, dict[str, CellResult]] = {}
+    for base in (mode.name for mode in plan.modes if mode.against is None):
+        for kind in dict.fromkeys(row.kind for row in comparison.cells):
+            rows = [row for row in comparison.cells if row.kind == kind and base in (row.mode, row.against)]
+            if any(row.against == base for row in rows):
+                answer, winners = _workload(kind, base, rows, comparison)
+                workloads.append(answer)
+                chosen[f"{base}\0{kind}"] = winners
+    baselines = {one.baseline for one in workloads}
+    return Decision(
+        name=comparison.name,
+        rules=plan.rules,
+        workloads=workloads,
+        routes=[
+            route
+            for one in workloads
+            for route in routes(one, chosen[f"{one.baseline}\0{one.kind}"], comparison)
+            if len(baselines) == 1 or one.baseline == workloads[0].baseline
+        ],
+        dynamic_k=dynamic_k(workloads, comparison, lambda row: judged(row, plan.rules, comparison).pays),
+        findings=comparison.findings,
+    )
+
+
+def judged(row: CellResult, rules: DecisionRules, comparison: Comparison) -> Judged:
+    """Whether one row pays, and everything that speaks against it."""
+    mode = next(one for one in comparison.plan.modes if one.name == row.mode)
+    found: list[Finding] = []
+    word = row.verdict.word if row.verdict else "not comparable"
+    if word != "faster" and row.verdict is not None:
+        found += row.verdict.reasons[:2] or [finding("interval_spans_one", f"Verdict: {word}.")]
+    if row.status != "measured" and not any(one.code in ("partial", "failed_mode", "missing_cell") for one in found):
+        found.append(finding("partial", f"{row.mode} is {row.status} here."))
+    if mode.placebo:
+        found.append(finding("placebo", f"{row.mode} is a placebo."))
+    if mode.lossy:
+        found.append(finding("lossy", f"{row.mode} may change the text."))
+    found += _size(row, rules)
+    found += _text(row, rules)
+    return Judged(row, found)
+
+
+def _size(row: CellResult, rules: DecisionRules) -> list[Finding]:
+    decode, aggregate = row.decode, row.aggregate
+    found = []
+    if row.verdict is not None and row.verdict.word == "faster" and decode is not None and decode.ratio is not None:
+        if min(decode.starts, decode.baseline_starts) < 2:
+            found.append(finding("one_start", "Two starts of each are the least to adopt on."))
+        if decode.ratio < 1 + rules.margin:
+            text = f"{decode.ratio:.2f}x is below the margin of {rules.margin:.0%}."
+            found.append(finding("below_margin", text))
+    if throughput_falls(row, rules):
+        ratio = aggregate.ratio if aggregate and aggregate.ratio else 1.0
+        found.append(finding("throughput_falls", f"Aggregate throughput is {ratio:.2f}x the baseline's."))
+    return found
+
+
+def throughput_falls(row: CellResult, rules: DecisionRules) -> bool:
+    """Whether aggregate throughput falls by more than is allowed and more than the baseline's own starts differ."""
+    aggregate = row.aggregate
+    if row.rate is not None or aggregate is None or aggregate.ratio is None:
+        return False
+    return aggregate.ratio < 1 - max(rules.throughput_loss, min(aggregate.floor or 0.0, rules.noise_limit))
+
+
+def _text(row: CellResult, rules: DecisionRules) -> list[Finding]:
+    text = row.identity
+    if text is None or text.word in ("same", "within own variation"):
+        return []
+    if text.word == "not judged":
+        return [one for one in text.reasons if one.code not in ("lossy", "sampling", "batched")]
+    share = text.identical / text.n if text.n else 0.0
+    if text.word == "undecided" and share >= rules.identical_share:
+        return []
+    told = f"{text.identical}/{text.n} texts are the baseline's; {rules.identical_share:.0%} are asked for."
+    return [finding("identical_too_few", told)]
+
+
+def better(rows: Sequence[CellResult], comparison: Comparison) -> CellResult | None:
+    """The row to deploy among those that pay at one load: the simplest within the noise of the fastest."""
+    rated = [(row.decode.ratio, row) for row in rows if row.decode is not None and row.decode.ratio]
+    if not rated:
+        return None
+    best = max(ratio for ratio, _ in rated)
+    floor = max((row.decode.floor or 0.0 for _, row in rated if row.decode), default=0.0)
+    width = math.log1p(max(TIE, floor))
+    order = {mode.name: place for place, mode in enumerate(comparison.plan.modes)}
+    method_place: dict[str | None, int] = {}
+    for place, mode in enumerate(comparison.plan.modes):
+        method_place.setdefault(mode.method, place)
+    modes = {mode.name: mode for mode in comparison.plan.modes}
+
+    def simplicity(row: CellResult) -> tuple[int, int, int]:
+        mode = modes[row.mode]
+        return method_place[mode.method], mode.k or 0, order[row.mode]
+
+    tied = [row for ratio, row in rated if math.log(best / ratio) <= width]
+    return min(tied, key=simplicity)
+
+
+def _workload(
+    kind: str, base: str, rows: list[CellResult], comparison: Comparison
+) -> tuple[WorkloadDecision, dict[str, CellResult]]:
+    """The answer for one kind, and the winner per load (by label) where one pays."""
+    rules = comparison.plan.rules
+    loads = sorted({(row.concurrency or 0, row.rate or 0.0, row.load) for row in rows})
+    labels = [label for _, _, label in loads]
+    every = {(row.mode, row.load): judged(row, rules, comparison) for row in rows if row.against == base}
+    winners = {}
+    for label in labels:
+        paying = [one.row for (_, load), one in every.items() if load == label and one.pays]
+        best = better(paying, comparison)
+        if best is not None:
+            winners[label] = best
+    decisive, off_target = _decisive(kind, rows, labels, winners, rules)
+    winner = winners.get(decisive)
+    modes = list(dict.fromkeys(mode for mode, _ in every))
+    candidates = [_candidate(every[mode, decisive], winner) for mode in modes if (mode, decisive) in every]
+    up_to, crossover = _range(winner, every, labels, decisive)
+    peak = [one.row for (_, load), one in every.items() if load == labels[-1]]
+    verdict = _overall(candidates, winner, off_target)
+    measured = any(row.mode == base and row.starts for row in rows)
+    answer = WorkloadDecision(
+        kind=kind,
+        baseline=base,
+        mode=winner.mode if winner else (base if measured else None),
+        speculative=winner is not None,
+        up_to=up_to,
+        crossover=crossover,
+        batch_mode=_for_batches(peak, base, rules, comparison),
+        sentence="",
+        why="",
+        verdict=verdict,
+        candidates=candidates,
+    )
+    answer = answer.model_copy(update={"sentence": sentence(answer, rows, labels, rules)})
+    answer = answer.model_copy(update={"why": why(answer, rows, decisive, rules)})
+    return answer.model_copy(update={"next_step": next_step(answer, rows, decisive, comparison)}), winners
+
+
+def _decisive(
+    kind: str, rows: list[CellResult], labels: list[str], winners: dict[str, CellResult], rules: DecisionRules
+) -> tuple[str, list[Finding]]:
+    """The load at which this kind is decided: the one the user runs; else the lowest at which a mode pays."""
+    wanted = rules.concurrency_for(kind)
+    if wanted is None:
+        return next((label for label in labels if label in winners), labels[0]), []
+    measured = {row.concurrency: row.load for row in rows if row.concurrency is not None}
+    if wanted in measured:
+        return measured[wanted], []
+    if not measured:
+        return labels[0], []
+    nearest = min((c for c in measured if c >= wanted), default=max(measured))
+    text = f"Concurrency {wanted} was not measured; decided at {nearest}."
+    return measured[nearest], [finding("not_at", text)]
+
+
+def _range(
+    winner: CellResult | None, every: dict[tuple[str, str], Judged], labels: list[str], decisive: str
+) -> tuple[int | None, int | None]:
+    """Highest load, from the decisive one upwards, at which the winner pays; and the first at which it does not."""
+    if winner is None:
+        return None, None
+    up_to = crossover = None
+    for label in labels[labels.index(decisive) :]:
+        here = every.get((winner.mode, label))
+        if here is not None and here.pays:
+            up_to = here.row.concurrency
+        else:
+            crossover = here.row.concurrency if here is not None else None
+            break
+    return up_to, crossover
+
+
+def _candidate(one: Judged, winner: CellResult | None) -> Candidate:
+    row = one.row
+    reasons = one.against_it
+    if one.pays and winner is not None and winner.mode != row.mode:
+        slower = (row.decode and winner.decode and (row.decode.ratio or 0) < (winner.decode.ratio or 0)) or False
+        code, text = (
+            ("inside_floor", f"{winner.mode} gains more.")
+            if slower
+            else ("simpler_tie", f"{winner.mode} gains as much within the noise and is simpler.")
+        )
+        reasons = [finding(code, text)]
+    elif one.pays:
+        reasons = [finding("adoptable", f"{row.mode} pays here.")]
+    return Candidate(
+        mode=row.mode,
+        word=row.verdict.word if row.verdict else "not comparable",
+        adoptable=one.pays,
+        decode_speedup=row.decode.ratio if row.decode else None,
+        aggregate_gain=row.aggregate.ratio if row.aggregate else None,
+        reasons=reasons,
+    )
+
+
+def _overall(candidates: list[Candidate], winner: CellResult | None, extra: list[Finding]) -> Verdict:
+    """The workload's word: that of the winner, else the one that leaves most open."""
+    if winner is not None and winner.verdict is not None:
+        return Verdict(word="faster", reasons=[*winner.verdict.reasons, *extra])
+    open_first: tuple[Word, ...] = (
+        "undecided",
+        "unreliable",
+        "faster",
+        "text differs",
+        "no difference shown",
+        "slower",
+        "not exercised",
+        "not comparable",
+    )
+    for word in open_first:
+        having = [one for one in candidates if one.word == word]
+        if having:
+            reasons = [reason for one in having for reason in one.reasons]
+            shown_word: Word = "no difference shown" if word == "faster" else word
+            if word == "faster" and any(reason.code == "identical_too_few" for reason in reasons):
+                shown_word = "undecided"
+            return Verdict(word=shown_word, reasons=[*reasons, *extra])
+    return Verdict(word="not comparable", reasons=extra or [finding("missing_cell", "No mode was measured.")])
+
+
+def _for_batches(peak: list[CellResult], base: str, rules: DecisionRules, comparison: Comparison) -> str | None:
+    """M31: the mode for a server that only has to complete as much as it can, at the highest load measured."""
+    best: CellResult | None = None
+    for row in peak:
+        gain = row.aggregate
+        mode = next(one for one in comparison.plan.modes if one.name == row.mode)
+        if gain is None or gain.ratio is None or gain.smallest_adoptable is None or mode.placebo or mode.lossy:
+            continue
+        trusted = row.verdict is not None and row.verdict.word in (
+            "faster",
+            "no difference shown",
+            "undecided",
+            "slower",
+        )
+        if not trusted or row.status != "measured" or _text(row, rules) or gain.ratio < gain.smallest_adoptable:
+            continue
+        if best is None or best.aggregate is None or gain.ratio > (best.aggregate.ratio or 0.0):
+            best = row
+    return best.mode if best is not None else base if peak else None

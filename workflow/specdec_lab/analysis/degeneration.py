@@ -1,0 +1,48 @@
+"""Answers that went wrong in a way one can see without understanding them: loops and emptiness (M33).
+
+A finding only when the baseline's answer to the same prompt is not degenerate in the same way: small models loop too.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Fault = Literal["loop", "empty"]
+
+TAIL = 600
+"""Characters at the end of a text that are searched for a loop."""
+LOOP_SHARE = 0.6
+"""A loop fills at least this share of the tail..."""
+LOOP_CHARS = 60
+"""...and at least so many characters..."""
+LOOP_TURNS = 4
+"""...with at least so many turns."""
+
+
+def fault(text: str | None) -> Fault | None:
+    """`empty`: nothing but white space. `loop`: the end of the text is one piece over and over. Else None."""
+    if text is None:
+        return None
+    if not text.strip():
+        return "empty"
+    return "loop" if looping(text) else None
+
+
+def looping(text: str) -> bool:
+    """Whether the text ends in at least `LOOP_TURNS` turns of one piece that fill most of its tail.
+
+    The tail is compared with itself, shifted by each possible period: a loop of period p agrees with its shift by p.
+    Rules of one repeated character (`-----`, a row of spaces) end many sound texts, so they need a whole tail.
+    """
+    tail = text.rstrip()[-TAIL:]
+    size = len(tail)
+    for period in range(1, size // LOOP_TURNS + 1):
+        length = 0
+        while length < size - period and tail[size - 1 - length] == tail[size - 1 - length - period]:
+            length += 1
+        run = length + period if length else 0
+        plain = len(set(tail[size - period :])) == 1
+        enough = size if plain and size == TAIL else max(LOOP_CHARS, int(LOOP_SHARE * size))
+        if run >= enough and run >= LOOP_TURNS * period and not (plain and size < TAIL):
+            return True
+    return False

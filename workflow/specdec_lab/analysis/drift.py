@@ -1,0 +1,103 @@
+"""D8, M25: does the machine change while we measure? Order, opening and closing baseline, clocks.
+
+A drift is told from noise by time: the closing baseline against the opening one. With interleaved starts a linear drift
+cancels out of every gain; without, the part of a gain that the baseline's own trend explains is not a gain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ..records.base import Finding
+from .findings import finding
+from .load import Measured
+from .statistics import logs
+
+CLOCK_SHARE = 0.03
+"""Median clocks of a mode and its baseline further apart than this are not the same machine."""
+
+
+def in_time(cells: Sequence[Measured]) -> list[Measured]:
+    """In the order in which they ran (RFC 3339 texts in UTC sort as they are), then by replicate."""
+    return sorted(cells, key=lambda cell: (cell.started_at, cell.replicate))
+
+
+def opening_to_closing(baseline: Sequence[Measured]) -> float | None:
+    """Closing P50 decode / opening - 1, relative to their mean; None with fewer than two starts."""
+    rates = [rate for cell in in_time(baseline) if (rate := cell.p50_decode)]
+    if len(rates) < 2:
+        return None
+    return (rates[-1] - rates[0]) / ((rates[-1] + rates[0]) / 2)
+
+
+def machine(baseline: Sequence[Measured], *, limit: float) -> list[Finding]:
+    """Drift of the baseline over the run, and heat."""
+    found = []
+    drift = opening_to_closing(baseline)
+    ordered = in_time(baseline)
+    if drift is not None and abs(drift) >= limit:
+        first, last = ordered[0].p50_decode, ordered[-1].p50_decode
+        clocks = [cell.heat.sm_clock_mhz for cell in ordered if cell.heat.sm_clock_mhz]
+        heat = (
+            f", clocks {clocks[0]:.0f} -> {clocks[-1]:.0f} MHz" if len(clocks) > 1 and clocks[0] != clocks[-1] else ""
+        )
+        found.append(
+            finding(
+                "drift",
+                f"The baseline drifted from {first:.4g} to {last:.4g} tok/s between its first and last start{heat}.",
+            )
+        )
+    return found
+
+
+def throttling(cells: Sequence[Measured]) -> list[Finding]:
+    """Reasons for which the driver lowered the clocks."""
+    reasons = sorted({reason for cell in cells for reason in cell.heat.throttle})
+    return (
+        [finding("throttled", f"{cells[0].mode}: the card lowered its clocks ({', '.join(reasons)}).")]
+        if reasons
+        else []
+    )
+
+
+def explains(cells: Sequence[Measured], baseline: Sequence[Measured], *, margin: float) -> list[Finding]:
+    """Whether the baseline's trend over time, followed to the moments of the mode's starts, accounts for the gain.
+
+    Least squares of log P50 decode over the place in the run, baseline only. Findings only if the plain gain clears the
+    margin and the gain against the trend does not. Also remarks when a mode ran wholly before or after its baseline.
+    """
+    everything = in_time([*cells, *baseline])
+    place = {id(cell): float(i) for i, cell in enumerate(everything)}
+    base = [(place[id(cell)], math.log(rate)) for cell in baseline if (rate := cell.p50_decode)]
+    ours = [(place[id(cell)], math.log(rate)) for cell in cells if (rate := cell.p50_decode)]
+    if len(base) < 2 or not ours or not all(cell.started_at for cell in everything):
+        return []
+    found = []
+    if max(x for x, _ in ours) > max(x for x, _ in base) or min(x for x, _ in ours) < min(x for x, _ in base):
+        found.append(
+            finding("not_bracketed", f"{cells[0].mode} ran outside the time between opening and closing baseline.")
+        )
+    mean_x, mean_y = _mean([x for x, _ in base]), _mean([y for _, y in base])
+    width = sum((x - mean_x) ** 2 for x, _ in base)
+    slope = sum((x - mean_x) * (y - mean_y) for x, y in base) / width
+    plain = _mean([y for _, y in ours]) - mean_y
+    adjusted = _mean([y - (mean_y + slope * (x - mean_x)) for x, y in ours])
+    if plain >= math.log1p(margin) > adjusted:
+        text = f"{math.exp(plain):.2f}x, but {math.exp(adjusted):.2f}x against the baseline's own trend over the run."
+        found.append(finding("drift_explains", text))
+    return found
+
+
+def clocks(cells: Sequence[Measured], baseline: Sequence[Measured]) -> list[Finding]:
+    """Whether mode and baseline ran at the same clocks."""
+    ours = logs(cell.heat.sm_clock_mhz for cell in cells)
+    theirs = logs(cell.heat.sm_clock_mhz for cell in baseline)
+    if not ours or not theirs or abs(_mean(ours) - _mean(theirs)) <= CLOCK_SHARE:
+        return []
+    text = f"{cells[0].mode} ran at {math.exp(_mean(ours)):.0f} MHz, its baseline at {math.exp(_mean(theirs)):.0f} MHz."
+    return [finding("clocks_differ", text)]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

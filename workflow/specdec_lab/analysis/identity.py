@@ -1,0 +1,272 @@
+"""M5, M33, B2, case D4: is it still the baseline's text, judged against how often the baseline repeats itself.
+
+Even at temperature 0 two runs of one server may part: batching changes the shape of the arithmetic, rounding changes
+with it, and where two next tokens are almost equally likely the other one wins. Such flips are rare, come late as often
+as early, and happen without speculation too. So equality is counted twice: mode against baseline, and baseline against
+its own second start (the control). What counts is the excess.
+
+The number that is shown is that of the mode's worst start against the baseline's first; the excess is taken over all
+pairs of starts. Answer and reasoning are compared each on its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..quantities import median
+from ..records.base import Finding
+from ..records.comparison import Difference, Identity, IdentityWord
+from .degeneration import fault
+from .findings import finding
+from .statistics import fisher_more
+
+SHOWN = 20
+"""At most so many differences are kept, the earliest first."""
+EARLY_CHARS = 40
+"""A first difference before this character is early..."""
+EARLY_SHARE = 0.1
+"""...or, in a short text, within this share of it."""
+SIGNIFICANT = 0.05
+"""Fisher p below which a mode differs more often than the control."""
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """What one request answered."""
+
+    answer: str | None
+    reasoning: str | None
+    finish: str | None
+
+
+Texts = Mapping[str, Text]
+"""Prompt id -> text, for the successful requests of one start."""
+
+
+def first_difference(ours: str, theirs: str) -> int | None:
+    """Index of the first character that differs, len of the shorter for a strict prefix; None for equal texts."""
+    if ours == theirs:
+        return None
+    low, high = 0, min(len(ours), len(theirs))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if ours[:middle] == theirs[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def early(difference: Difference) -> bool:
+    """Whether two texts part so soon that rounding is an unlikely cause."""
+    return difference.at_char < min(EARLY_CHARS, EARLY_SHARE * max(difference.baseline_length, 1)) or (
+        difference.at_char < 5
+    )
+
+
+def differences(ours: Texts, theirs: Texts) -> list[Difference]:
+    """Every prompt in both whose answer (or else whose reasoning) is not the baseline's, the earliest first."""
+    found = []
+    for prompt in sorted(ours.keys() & theirs.keys()):
+        mine, other = ours[prompt], theirs[prompt]
+        one = _difference(prompt, "answer", mine, other, lambda text: text.answer)
+        if one is None:
+            one = _difference(prompt, "reasoning", mine, other, lambda text: text.reasoning)
+        if one is not None:
+            found.append(one)
+    return sorted(found, key=lambda one: (one.at_char, one.id))
+
+
+def _difference(
+    prompt: str, channel: str, mine: Text, other: Text, pick: Callable[[Text], str | None]
+) -> Difference | None:
+    ours, theirs = pick(mine) or "", pick(other) or ""
+    place = first_difference(ours, theirs)
+    if place is None:
+        return None
+    wrong = fault(ours) if channel == "answer" or ours else None
+    if wrong is not None and wrong == fault(theirs):
+        wrong = None
+    cut = place == len(ours)
+    return Difference(
+        id=prompt,
+        channel="answer" if channel == "answer" else "reasoning",
+        at_char=place,
+        length=len(ours),
+        baseline_length=len(theirs),
+        finish_reason=mine.finish,
+        baseline_finish_reason=other.finish,
+        prefix=cut or place == len(theirs),
+        degenerate=wrong or ("truncated" if cut and ours else None),
+        excerpt=_excerpt(ours, place),
+        baseline_excerpt=_excerpt(theirs, place),
+    )
+
+
+def _excerpt(text: str, place: int) -> str:
+    return text[max(place - 30, 0) : place + 30]
+
+
+def judge(
+    starts: Sequence[Texts],
+    baseline: Sequence[Texts],
+    *,
+    identical_share: float,
+    temperature: float,
+    lossy: bool,
+    batched: bool,
+    ties: Mapping[str, float] | None = None,
+    tie_gap: float = 0.0,
+) -> Identity:
+    """The verdict on a mode's texts, per start, against the baseline's starts (the first one is the reference).
+
+    `ties` maps a prompt to the gap of log probabilities that a probe found at its first difference; gaps up to
+    `tie_gap` are near-ties.
+    """
+    if not starts or not baseline:
+        return Identity(
+            word="not judged", n=0, identical=0, reasons=[finding("no_baseline", "There is nothing to compare with.")]
+        )
+    reference = baseline[0]
+    per_start = [differences(one, reference) for one in starts]
+    worst = max(range(len(starts)), key=lambda i: (len(per_start[i]), -i))
+    found = [_probed(one, ties, tie_gap) for one in per_start[worst]]
+    ours = starts[worst]
+    both = ours.keys() & reference.keys()
+    control = max((differences(one, reference) for one in baseline[1:]), key=len, default=None)
+    control_n = min((len(one.keys() & reference.keys()) for one in baseline[1:]), default=None)
+    with_reasoning = [p for p in both if ours[p].reasoning or reference[p].reasoning]
+    places = [one.at_char for one in found]
+    result = Identity(
+        word="not judged",
+        n=len(both),
+        identical=len(both) - len(found),
+        control_n=control_n,
+        control_identical=None if control is None or control_n is None else control_n - len(control),
+        reasoning_n=len(with_reasoning) or None,
+        reasoning_identical=(
+            sum((ours[p].reasoning or "") == (reference[p].reasoning or "") for p in with_reasoning)
+            if with_reasoning
+            else None
+        ),
+        median_at_char=median(places),
+        earliest_at_char=min(places, default=None),
+        truncated=sum(one.degenerate == "truncated" for one in found),
+        degenerate=sum(one.degenerate in ("loop", "empty") for one in found),
+        finish_differs=sum(ours[p].finish != reference[p].finish for p in both),
+        differences=found[:SHOWN],
+    )
+    excess = _Excess.over(starts, baseline)
+    result = result.model_copy(update={"differing_share": excess.mode, "control_differing_share": excess.control})
+    if lossy:
+        return _with(result, "not judged", [finding("lossy", "This verification may change the text by design.")])
+    if temperature > 0:
+        return _with(result, "not judged", [finding("sampling", f"Measured at temperature {temperature:g}.")])
+    word, reasons = _word(result, found, control, excess, identical_share)
+    if batched and found:
+        reasons.append(finding("batched", "More than one request ran at a time."))
+    return _with(result, word, reasons)
+
+
+def _with(result: Identity, word: IdentityWord, reasons: list[Finding]) -> Identity:
+    return result.model_copy(update={"word": word, "reasons": reasons})
+
+
+def _probed(one: Difference, ties: Mapping[str, float] | None, tie_gap: float) -> Difference:
+    if not ties or one.id not in ties:
+        return one
+    return one.model_copy(update={"gap": ties[one.id], "near_tie": ties[one.id] <= tie_gap})
+
+
+@dataclass(frozen=True)
+class _Excess:
+    """Rates of differing prompts, averaged over all pairs of starts, and how sure their difference is."""
+
+    mode: float
+    control: float | None
+    error: float
+
+    @classmethod
+    def over(cls, starts: Sequence[Texts], baseline: Sequence[Texts]) -> _Excess:
+        """Mode against every baseline start, and every baseline start against every other."""
+        mode = _rate([(one, other) for one in starts for other in baseline])
+        pairs = [(baseline[j], baseline[i]) for i in range(len(baseline)) for j in range(i + 1, len(baseline))]
+        prompts = max(len(starts[0]), 1)
+        if not pairs:
+            return cls(mode, None, 0.0)
+        control = _rate(pairs)
+        chance = (mode + control) / 2
+        return cls(mode, control, math.sqrt(chance * (1 - chance) * (1 / len(starts) + 1 / len(pairs)) / prompts))
+
+
+def _rate(pairs: Sequence[tuple[Texts, Texts]]) -> float:
+    compared = sum(len(one.keys() & other.keys()) for one, other in pairs)
+    differing = sum(
+        one[p] != other[p] and _parted(one[p], other[p]) for one, other in pairs for p in one.keys() & other.keys()
+    )
+    return differing / compared if compared else 0.0
+
+
+def _parted(one: Text, other: Text) -> bool:
+    return (one.answer or "") != (other.answer or "") or (one.reasoning or "") != (other.reasoning or "")
+
+
+def _word(
+    result: Identity,
+    found: Sequence[Difference],
+    control: Sequence[Difference] | None,
+    excess: _Excess,
+    identical_share: float,
+) -> tuple[IdentityWord, list[Finding]]:
+    """Case D4, in the order in which the questions are asked."""
+    n, differing = result.n, len(found)
+    if n == 0:
+        return "not judged", [finding("no_baseline", "No prompt was answered in both modes.")]
+    reasons: list[Finding] = []
+    if control is None:
+        reasons.append(finding("no_control", "The baseline ran once, so its own variation is unknown."))
+    if differing == 0:
+        return "same", [*reasons, finding("same_text", f"{n}/{n} texts are the baseline's.")]
+    told = f"{differing}/{n} differ{'s' if differing == 1 else ''}, first at character {result.earliest_at_char}"
+    if result.reasoning_n and all(one.channel == "reasoning" for one in found):
+        reasons.append(finding("reasoning_differs", f"{differing} of {n} differ in their reasoning only."))
+    probed = [one for one in found if one.near_tie is not None]
+    if any(one.near_tie is False for one in probed):
+        real = sum(one.near_tie is False for one in probed)
+        return "differs", [*reasons, finding("real_difference", f"{told}; {real} of {len(probed)} probed are real.")]
+    if result.truncated:
+        reasons.append(finding("truncation", f"{result.truncated} of {n} texts break off where the baseline goes on."))
+    if result.degenerate:
+        reasons.append(
+            finding("degenerate", f"{result.degenerate} of {n} texts loop or are empty, the baseline's are not.")
+        )
+    allowed = (1 - identical_share) * n
+    own = len(control) if control is not None else 0
+    own_n = result.control_n or n
+    spoilt = result.truncated + result.degenerate
+    own_spoilt = sum(one.degenerate is not None for one in control or [])
+    if spoilt > max(allowed, 1) and spoilt > own_spoilt:
+        return "differs", [*reasons, finding("text_differs", f"{told}; {spoilt} are cut short, loop or are empty.")]
+    soon = sum(early(one) for one in found)
+    more = fisher_more(differing, n, own, own_n) < SIGNIFICANT
+    if more and differing > allowed and soon * 2 >= differing and (soon * 5 >= n or control is not None):
+        return "differs", [*reasons, finding("text_differs", f"{told}; {soon} part almost at once. {_beside(result)}")]
+    if len(probed) == min(differing, SHOWN):
+        return "within own variation", [*reasons, finding("near_ties", f"{told}; all are near-ties.")]
+    if control is None:
+        return "undecided", [*reasons, finding("text_undecided", f"{told}.")]
+    soon_control = sum(early(one) for one in control)
+    as_rare = excess.control is not None and excess.mode - excess.control <= (1 - identical_share) + excess.error
+    if own and not more and as_rare and soon <= soon_control + max(1, allowed) and not spoilt:
+        text = f"{told}; not distinguishable from the baseline's own variation. {_beside(result)}"
+        return "within own variation", [*reasons, finding("own_variation", text)]
+    late = "" if soon else ", late"
+    return "undecided", [*reasons, finding("text_undecided", f"{told}{late}: undecided. {_beside(result)}")]
+
+
+def _beside(result: Identity) -> str:
+    if result.control_n is None or result.control_identical is None:
+        return ""
+    return f"Baseline against itself: {result.control_n - result.control_identical}/{result.control_n} differ."

@@ -1,0 +1,237 @@
+"""B4: gates that a number must pass before anybody believes it. Each is a typed finding; a passed gate says nothing.
+
+A gate judges the cells of one kind and load: those of a mode (one per start) beside those of its baseline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..quantities import few_samples, median
+from ..records.base import Finding
+from ..records.cell import Acceptance
+from ..records.comparison import Theory
+from .findings import finding
+from .load import Measured
+
+FAILED_SHARE = 0.01
+"""Failed requests above this share leave only survivors in the numbers."""
+WARM_SHARE, WARM_GAP = 0.5, 0.1
+"""Prompt tokens from the cache: above the first no cold prompt; apart by more than the second not like for like."""
+LENGTH_SHARE = 0.05
+"""Total completion tokens may differ by this share."""
+USAGE_SHARE = 0.03
+"""Generated tokens by the server's counters against usage."""
+BOUND_SLACK = 0.10
+"""Measured noise on top of the bound that acceptance sets."""
+COLD_FACTOR, COLD_FIRST = 5.0, 2
+"""A first request (or two) this many times slower to its first token than the median is a cold start."""
+
+
+def gates(
+    cells: Sequence[Measured], baseline: Sequence[Measured], *, acceptance: Acceptance | None, speculative: bool
+) -> list[Finding]:
+    """Everything suspicious about a mode's cells, before any gain is looked at."""
+    found = [
+        *_failures(cells),
+        *_counters(cells, speculative=speculative),
+        *_caches(cells, baseline),
+        *_cold(cells),
+        *_client(cells),
+        *_work(cells, baseline),
+        *_few(cells),
+    ]
+    if speculative:
+        found += _exercised(acceptance, cells)
+    else:
+        found += _plain(cells)
+    return found
+
+
+def _failures(cells: Sequence[Measured]) -> list[Finding]:
+    requests = sum(len(cell.requests) or cell.summary.requests for cell in cells)
+    failed = sum(cell.summary.failed for cell in cells)
+    found = []
+    if failed:
+        reasons = sorted({one.reason or "unknown" for cell in cells for one in cell.requests if not one.ok})
+        why = f" ({', '.join(reasons)})" if reasons else ""
+        grave = failed > FAILED_SHARE * requests
+        found.append(
+            finding(
+                "survivors_only",
+                f"{failed} of {requests} requests failed{why}; the numbers are of those that survived.",
+                severity="error" if grave else "warn",
+            )
+        )
+    return found
+
+
+def _counters(cells: Sequence[Measured], *, speculative: bool) -> list[Finding]:
+    found: list[Finding] = []
+    for cell in cells:
+        counters, who = cell.counters, f"{cell.mode} r{cell.replicate}"
+        if counters.acceptance.status == "invalid" and speculative:
+            why = "; ".join(one.message for one in counters.acceptance.findings) or "the counters are inconsistent"
+            found.append(finding("counter_reset", f"{who}: {why}"))
+        elif any(one.code == "counter_reset" for one in [*counters.findings, *counters.acceptance.findings]):
+            found.append(finding("counter_reset", f"{who}: the server's counters restarted inside the cell."))
+        ours = len(cell.requests) or cell.summary.requests
+        if counters.requests_finished is not None and counters.requests_finished > ours:
+            found.append(
+                finding(
+                    "foreign_traffic",
+                    f"{who}: the server finished {counters.requests_finished} requests, {ours} were ours.",
+                )
+            )
+        usage, generated = cell.tokens, counters.generation_tokens
+        known = usage and generated is not None and not cell.summary.failed
+        if known and abs((generated or 0) - (usage or 0)) > max(USAGE_SHARE * (usage or 0), ours):
+            found.append(finding("counters_disagree", f"{who}: {generated} tokens by the counters, {usage} by usage."))
+        accepted, drafts = counters.acceptance.accepted_tokens, counters.acceptance.drafts
+        drafted = counters.acceptance.draft_tokens
+        if usage and accepted is not None and drafts and drafted is not None:
+            cut = ours * (drafted / drafts)
+            if accepted > usage + cut:
+                found.append(finding("counters_disagree", f"{who}: {accepted} drafts accepted in {usage} tokens."))
+    return found
+
+
+def _caches(cells: Sequence[Measured], baseline: Sequence[Measured]) -> list[Finding]:
+    ours = max((share for cell in cells if (share := cell.cache_share) is not None), default=None)
+    theirs = max((share for cell in baseline if (share := cell.cache_share) is not None), default=None)
+    if ours is None:
+        return []
+    if theirs is not None and abs(ours - theirs) > WARM_GAP:
+        return [finding("warm_cache", f"{ours:.0%} of the prompt tokens were cached, {theirs:.0%} in the baseline.")]
+    if ours >= WARM_SHARE or (theirs is None and ours > WARM_GAP):
+        return [finding("warm_cache", f"The prompts were cached: {ours:.0%} of their tokens came from the cache.")]
+    if ours > WARM_GAP:
+        return [finding("cache_hits", f"{ours:.0%} of the prompt tokens were cached.")]
+    return []
+
+
+def _cold(cells: Sequence[Measured]) -> list[Finding]:
+    found = []
+    for cell in cells:
+        times = [one.ttft_s for one in cell.ok if one.ttft_s is not None]
+        usual = median(times)
+        if usual and len(times) > 4 and max(times[:COLD_FIRST]) > COLD_FACTOR * usual:
+            mean = sum(times) / len(times)
+            found.append(
+                finding(
+                    "cold_start",
+                    f"{cell.mode} r{cell.replicate}: first request {max(times[:COLD_FIRST]) * 1000:.0f} ms to its "
+                    f"first token, median {usual * 1000:.0f} ms (mean {mean * 1000:.0f} ms).",
+                )
+            )
+        concurrency = cell.cell.load.concurrency
+        if concurrency and cell.cell.warmup < concurrency:
+            found.append(
+                finding(
+                    "warmup_missing", f"{cell.cell.warmup} warm-up requests before a load of {concurrency} at once."
+                )
+            )
+    return list({(one.code, one.message): one for one in found}.values())
+
+
+def _client(cells: Sequence[Measured]) -> list[Finding]:
+    return [
+        finding("client_bound", f"{cell.mode} r{cell.replicate}: the client was near its own ceiling.")
+        for cell in cells
+        if cell.client.client_bound
+    ]
+
+
+def _work(cells: Sequence[Measured], baseline: Sequence[Measured]) -> list[Finding]:
+    if not cells or not baseline or cells[0].mode == baseline[0].mode:
+        return []
+    ours = {one.id: one.tokens for one in cells[0].ok if one.tokens is not None}
+    theirs = {one.id: one.tokens for one in baseline[0].ok if one.tokens is not None}
+    both = ours.keys() & theirs.keys()
+    total, base = sum(ours[p] for p in both), sum(theirs[p] for p in both)
+    if base and abs(total - base) > LENGTH_SHARE * base:
+        return [
+            finding(
+                "unequal_work",
+                f"Length differs: {total} completion tokens, the baseline gave {base} to the same prompts.",
+            )
+        ]
+    return []
+
+
+def _few(cells: Sequence[Measured]) -> list[Finding]:
+    n = min((len(cell.ok) for cell in cells), default=0)
+    found = []
+    if n and few_samples(95, n):
+        found.append(finding("few_samples", f"p95 from {n} requests."))
+    rated = sum(cell.decode_n for cell in cells)
+    done = sum(len(cell.ok) for cell in cells)
+    if done and rated * 2 < done:
+        found.append(finding("summary_of_few", f"{rated} of {done} requests have a decode rate."))
+    return found
+
+
+def _exercised(acceptance: Acceptance | None, cells: Sequence[Measured]) -> list[Finding]:
+    if acceptance is None or all(cell.counters.source == "none" for cell in cells):
+        return [finding("acceptance_unknown", "The server shows no counters of its drafts.")]
+    if acceptance.status == "not_exercised" or (acceptance.status == "measured" and not acceptance.drafts):
+        return [finding("not_exercised", "Speculation was not exercised: not one draft was made.")]
+    if acceptance.status in ("absent", "not_applicable"):
+        return [finding("speculation_absent", "The server has no speculation counters: speculation seems not enabled.")]
+    return []
+
+
+def _plain(cells: Sequence[Measured]) -> list[Finding]:
+    return [
+        finding(
+            "baseline_speculates",
+            f"{cell.mode} r{cell.replicate} drafted {cell.counters.acceptance.draft_tokens} tokens.",
+        )
+        for cell in cells
+        if cell.counters.acceptance.draft_tokens
+    ]
+
+
+def above_acceptance(
+    speedup: float | None,
+    theory: Theory | None,
+    acceptance: Acceptance | None,
+    *,
+    floor: float | None,
+    closed_loop: bool,
+) -> list[Finding]:
+    """A step gives at most its tokens, and costs at least a plain one: decode speedup <= tokens per step.
+
+    At a fixed arrival rate a faster server also has fewer requests at once, so there it is only a warning.
+    """
+    bound = theory.tokens_per_step if theory is not None and theory.tokens_per_step is not None else None
+    if bound is None and acceptance is not None:
+        bound = acceptance.acceptance_length
+    if speedup is None or bound is None or speedup <= bound * (1 + max(BOUND_SLACK, floor or 0.0)):
+        return []
+    return [
+        finding(
+            "above_acceptance",
+            f"A decode speedup of {speedup:.2f}x cannot come from {bound:.2f} tokens per step.",
+            severity="error" if closed_loop else "warn",
+        )
+    ]
+
+
+def identical_numbers(cells: Sequence[Measured]) -> dict[tuple[str, int], Finding]:
+    """Two cells of a group with the same measured times to the last digit: one is a copy of the other.
+
+    Cells whose times are all alike (made up for a test, or rounded to nothing) tell nothing and are left alone.
+    """
+    seen: dict[tuple[float, ...], Measured] = {}
+    found: dict[tuple[str, int], Finding] = {}
+    for cell in cells:
+        times = tuple(one.e2e_s for one in cell.ok if one.e2e_s is not None)
+        if len(set(times)) < 8:
+            continue
+        first = seen.setdefault(times, cell)
+        if first is not cell:
+            text = f"{cell.mode} r{cell.replicate} has the very times of {first.mode} r{first.replicate}."
+            for one in (first, cell):
+                found.setdefault((one.mode, one.replicate), finding("identical_numbers", text))
+    return found

@@ -1,0 +1,165 @@
+"""M4, M29, M30: what acceptance promises, beside what was measured. Acceptance is not speedup.
+
+With an acceptance rate a per drafted token and k drafted tokens per step, one target pass yields on average
+(1 - a^(k+1)) / (1 - a) tokens (Leviathan et al. 2023, arXiv 2211.17192, equation 1); a = 0.8, k = 4 gives 3.36. What a
+step costs is measured, not assumed: step cost ratio = tokens per step / decode speedup. The same number is the tokens
+per step that a step of this cost needs to break even.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..records.base import Finding
+from ..records.cell import Acceptance, AcceptanceStatus
+from ..records.comparison import Theory
+from .findings import finding
+
+DRAFT_COST = 0.1
+"""Assumed cost of one draft step as a share of a target step, for the ceiling; 0 for methods that look drafts up."""
+LOOKUP_METHODS = frozenset(
+    {
+        "ngram",
+        "ngram_gpu",
+        "suffix",
+        "ngram-simple",
+        "ngram-map-k",
+        "ngram-map-k4v",
+        "ngram-mod",
+        "ngram-cache",
+        "NGRAM",
+    }
+)
+"""Methods that look their drafts up instead of running a model."""
+LOW_RATE, HIGH_RATE = 0.5, 0.75
+LITTLE_SPEEDUP = 1.2
+WRONG_HEAD_RATE = 0.05
+LOW_COVERAGE = 0.3
+
+
+def expected_length(rate: float, k: int) -> float:
+    """Tokens per target pass: (1 - a^(k+1)) / (1 - a); k + 1 when every draft is accepted."""
+    return float(k + 1) if rate >= 1 else (1 - rate ** (k + 1)) / (1 - rate)
+
+
+def ceiling(rate: float, k: int, draft_cost: float = DRAFT_COST) -> float:
+    """Speedup that could be had if verifying cost nothing: expected_length / (1 + k * draft_cost). 0.8, 4, 0.1: 2.4."""
+    return expected_length(rate, k) / (1 + k * draft_cost)
+
+
+def draft_length(speculative: dict[str, Any] | None) -> int | None:
+    """K in the engine's words; None when the spec does not say."""
+    if not speculative:
+        return None
+    for name in ("num_speculative_tokens", "speculative-num-draft-tokens", "spec-draft-n-max", "draft-max", "k"):
+        value = speculative.get(name, speculative.get(name.replace("-", "_")))
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return None
+
+
+def method_of(speculative: dict[str, Any] | None) -> str | None:
+    """The method in the engine's words; None for a server without speculation."""
+    if not speculative:
+        return None
+    for name in ("method", "spec-type", "spec_type", "speculative-algorithm", "speculative_algorithm", "algorithm"):
+        if isinstance(speculative.get(name), str):
+            return str(speculative[name])
+    return "unnamed"
+
+
+def added(windows: Sequence[Acceptance]) -> Acceptance | None:
+    """The acceptance of several starts: counters added, rates from the sums. The gravest status wins."""
+    if not windows:
+        return None
+    gravest: tuple[AcceptanceStatus, ...] = ("invalid", "absent")
+    for status in gravest:
+        if any(one.status == status for one in windows):
+            return Acceptance(status=status, findings=[found for one in windows for found in one.findings])
+    measured = [one for one in windows if one.status == "measured"]
+    if not measured:
+        return windows[0]
+    drafts = sum(one.drafts or 0 for one in measured)
+    drafted = sum(one.draft_tokens or 0 for one in measured)
+    accepted = sum(one.accepted_tokens or 0 for one in measured)
+    places = max(len(one.per_position) for one in measured)
+    return Acceptance(
+        status="measured" if drafts else "not_exercised",
+        drafts=drafts,
+        draft_tokens=drafted,
+        accepted_tokens=accepted,
+        acceptance_rate=accepted / drafted if drafted else None,
+        acceptance_length=1 + accepted / drafts if drafts else None,
+        per_position=[
+            sum((one.per_position[i] if i < len(one.per_position) else 0.0) * (one.drafts or 0) for one in measured)
+            / drafts
+            for i in range(places)
+        ]
+        if drafts
+        else [],
+        findings=[found for one in measured for found in one.findings],
+    )
+
+
+def theory(
+    acceptance: Acceptance | None,
+    *,
+    speculative: dict[str, Any] | None,
+    completion_tokens: int | None,
+    speedup: float | None,
+    made_up: bool = False,
+) -> Theory | None:
+    """Expected and measured tokens per step, step cost ratio, coverage and the diagnosis; None without acceptance.
+
+    tokens per step = T / (T - accepted), over all decode steps; coverage = drafts / (T - accepted): each drafted step
+    yields its accepted tokens and one more, every other step one. Engines count acceptance before a stop cuts the last
+    step short, so both are right to within one step per request.
+    """
+    if acceptance is None or acceptance.status != "measured" or acceptance.acceptance_rate is None:
+        return None
+    rate, length = acceptance.acceptance_rate, acceptance.acceptance_length
+    k = draft_length(speculative)
+    cost = 0.0 if method_of(speculative) in LOOKUP_METHODS else DRAFT_COST
+    accepted, drafts = acceptance.accepted_tokens, acceptance.drafts
+    per_step = coverage = None
+    if completion_tokens and accepted is not None and drafts and accepted < completion_tokens:
+        steps = completion_tokens - accepted
+        per_step = completion_tokens / steps
+        coverage = min(drafts / steps, 1.0)
+    bound = per_step if per_step is not None else length
+    step_cost = bound / speedup if bound is not None and speedup else None
+    return Theory(
+        k=k,
+        expected_length=expected_length(rate, k) if k else None,
+        measured_length=length,
+        ceiling=ceiling(rate, k, cost) if k else None,
+        draft_cost=cost,
+        step_cost_ratio=step_cost,
+        break_even_length=step_cost,
+        coverage=coverage,
+        tokens_per_step=per_step,
+        diagnosis=[
+            finding("ceiling_run", "Drafts are accepted by decree, so this is the engine's ceiling at that length.")
+        ]
+        if made_up
+        else diagnosis(rate, speedup=speedup, coverage=coverage, method=method_of(speculative)),
+    )
+
+
+def diagnosis(rate: float, *, speedup: float | None, coverage: float | None, method: str | None) -> list[Finding]:
+    """M30: why it gains as much or as little as it does."""
+    found = []
+    if rate < WRONG_HEAD_RATE and method is not None and "eagle" in method.lower():
+        found.append(finding("wrong_head", f"Only {rate:.0%} of an EAGLE head's drafts are accepted."))
+    elif rate < LOW_RATE:
+        found.append(
+            finding("poor_fit", f"{rate:.0%} of the drafts are accepted: the proposer does not fit this workload.")
+        )
+    elif rate > HIGH_RATE and speedup is not None and speedup < LITTLE_SPEEDUP:
+        found.append(
+            finding("overhead", f"{rate:.0%} of the drafts are accepted, and yet it is {speedup:.2f}x: overhead.")
+        )
+    if coverage is not None and coverage < LOW_COVERAGE and rate >= LOW_RATE:
+        found.append(finding("low_coverage", f"Only {coverage:.0%} of the decode steps carried a draft."))
+    return found

@@ -1,0 +1,84 @@
+"""One word per row of the table, from a closed list, with its reasons (M7, M25).
+
+The questions are asked in this order, and the first answer stands: may it be compared at all; did it speculate; is the
+text still the baseline's; is the measurement to be trusted; is there a difference, and is it shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..records.base import Finding
+from ..records.comparison import Gain, Identity
+from ..records.decision import DecisionRules
+from ..records.verdict import Verdict, Word
+from .comparable import BLOCKING
+from .findings import errors, finding
+
+UNUSED = frozenset({"not_exercised", "speculation_absent"})
+
+
+def verdict(
+    *,
+    decode: Gain | None,
+    is_shown: bool,
+    starts_needed: int | None,
+    identity: Identity | None,
+    findings: Sequence[Finding],
+    mode_gap: float | None,
+    rules: DecisionRules,
+) -> Verdict:
+    """The verdict on P50 decode of one mode in one cell. `mode_gap`: how far the mode's own starts are apart."""
+    blocked = [one for one in findings if one.code in BLOCKING and one.severity == "error"]
+    if blocked:
+        return Verdict(word="not comparable", reasons=blocked)
+    unused = [one for one in findings if one.code in UNUSED]
+    if unused:
+        return Verdict(word="not exercised", reasons=unused)
+    if identity is not None and identity.word == "differs":
+        return Verdict(word="text differs", reasons=[one for one in identity.reasons if one.severity != "info"])
+    if decode is None or decode.ratio is None:
+        return Verdict(
+            word="not comparable", reasons=[finding("no_baseline", "There is no decode rate on both sides.")]
+        )
+    grave = errors(list(findings))
+    if grave:
+        return Verdict(word="unreliable", reasons=grave)
+    word, reasons = _difference(decode, is_shown, starts_needed, mode_gap, rules)
+    return Verdict(word=word, reasons=[*reasons, *(one for one in findings if one.severity == "warn")])
+
+
+def _difference(
+    gain: Gain, is_shown: bool, starts_needed: int | None, mode_gap: float | None, rules: DecisionRules
+) -> tuple[Word, list[Finding]]:
+    ratio = gain.ratio or 1.0
+    told = f"{ratio:.2f}x P50 decode"
+    if gain.baseline_starts < 2:
+        return "undecided", [finding("no_floor", f"{told}, but the baseline ran once: there is no noise floor.")]
+    size = max(ratio, 1 / ratio) - 1
+    floor = gain.floor or 0.0
+    if size <= floor:
+        text = f"{told} lies inside the noise floor of {floor:.1%} between two starts of the baseline."
+        return "no difference shown", [finding("inside_floor", text)]
+    for who, apart in (("the baseline", floor), ("this mode", mode_gap or 0.0)):
+        if apart >= rules.noise_limit and size < 3 * apart:
+            return "unreliable", [finding("noise_high", f"Starts of {who} lie {apart:.1%} apart ({told}).")]
+    if gain.starts < 2:
+        return "undecided", [finding("one_start", f"{told} from a single start.")]
+    if is_shown:
+        return "faster", [finding("clear_gain", f"{told} ({_range(gain)}), noise floor {floor:.1%}.")]
+    if gain.low is None or gain.high is None:
+        return "undecided", [finding("one_start", f"{told}; {gain.refused}.")]
+    if gain.high < 1:
+        return "slower", [finding("clear_loss", f"{told} ({_range(gain)}), noise floor {floor:.1%}.")]
+    more = f" About {starts_needed} starts of each would show it." if starts_needed else ""
+    if gain.low > 1 or ratio >= 1 + rules.margin:
+        text = f"{told} ({_range(gain)}) is not sure enough with {min(gain.starts, gain.baseline_starts)} starts.{more}"
+        return "undecided", [finding("not_sure_enough", text)]
+    return "no difference shown", [finding("interval_spans_one", f"{told} ({_range(gain)}).")]
+
+
+def _range(gain: Gain) -> str:
+    if gain.low is None or gain.high is None:
+        return "no interval"
+    return f"{gain.confidence or 0:.0%} interval {gain.low:.2f} to {gain.high:.2f}"
