@@ -12,7 +12,6 @@ from pathlib import Path
 
 from . import __version__, prompts
 from .config.load import load_config
-from .config.models import LabConfig
 from .config.plan import plan
 from .config.resolve import Matrix, resolve
 from .provenance import code
@@ -43,7 +42,9 @@ class Lab:
                 code="config",
             )
         loaded = load_config([Path(f) for f in files] or [root / DEFAULT_CONFIG])
-        return cls(resolve(loaded, kinds=_kinds(loaded.config)))
+        w = loaded.config.workload
+        kinds = prompts.kinds_of(prompts=w.prompts, seed=w.seed, kinds=w.kinds, context_tokens=w.context_tokens)
+        return cls(resolve(loaded, kinds=kinds))
 
     @property
     def results(self) -> str:
@@ -118,14 +119,3 @@ class Lab:
                 "lab": __version__,
             }
         )
-
-
-def _kinds(config: LabConfig) -> list[str]:
-    """Workload kinds in the order in which they are measured; own traffic is read and checked here, before the DAG."""
-    workload = config.workload
-    if workload.prompts is not None:
-        found = list(dict.fromkeys(prompt.kind for prompt in prompts.load(Path(workload.prompts))))
-    else:
-        found = list(prompts.KINDS)
-    chosen = [kind for kind in found if workload.kinds is None or kind in workload.kinds] or found
-    return chosen + [f"{kind}@{tokens}" for tokens in workload.context_tokens for kind in chosen]

@@ -183,7 +183,7 @@ def _home(block: type[BaseModel]) -> str:
         models.ModeConfig: "modes.<mode>",
         models.DiffersConfig: "modes.<mode>.differs",
         models.ClaimConfig: "claims[]",
-    }.get(block, re.sub("Config$", "", block.__name__).lower())  # type: ignore[call-overload, no-any-return]
+    }.get(block, re.sub("Config$", "", block.__name__).lower())
 
 
 def _description(key: str) -> str:

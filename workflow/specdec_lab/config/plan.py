@@ -67,7 +67,7 @@ def _sweeps(matrix: Matrix, modes: list[PlannedMode]) -> list[Sweep]:
         if mode.method is not None and mode.k is not None and not mode.placebo:
             by_method.setdefault(mode.method, {})[mode.name] = float(mode.k)
     out.extend(Sweep(axis="k", method=method, points=points) for method, points in by_method.items() if len(points) > 1)
-    contexts = {cell.kind: float(cell.kind.split("@")[1]) for cell in matrix.cells if "@" in cell.kind}
+    contexts = {cell.kind: float(cell.kind.split("_ctx")[1]) for cell in matrix.cells if "_ctx" in cell.kind}
     if contexts:
         out.append(Sweep(axis="context", method="context", points=contexts))
     rates = {cell.load.label: cell.load.rate for cell in matrix.cells if cell.load.rate is not None}

@@ -38,7 +38,7 @@ def schema() -> str:
 def page() -> str:
     """The reference page, in Markdown."""
     parts = [_INTRO, *_section("Top level", models.LabConfig)]
-    done = {models.LabConfig}
+    done: set[type[models.Block]] = {models.LabConfig}
     queue: list[tuple[str, Any]] = [(name, field.annotation) for name, field in models.LabConfig.model_fields.items()]
     while queue:
         name, annotation = queue.pop(0)
@@ -54,7 +54,7 @@ def page() -> str:
 def _blocks(annotation: Any, where: str) -> list[tuple[type[models.Block], str]]:
     if isinstance(annotation, type) and issubclass(annotation, models.Block):
         return [(annotation, where)]
-    suffix = {dict: ".<name>", list: "[]"}.get(get_origin(annotation), "")  # type: ignore[arg-type]
+    suffix = {dict: ".<name>", list: "[]"}.get(get_origin(annotation), "")
     return [found for arg in get_args(annotation) for found in _blocks(arg, where + suffix)]
 
 

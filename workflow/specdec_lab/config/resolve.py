@@ -237,7 +237,7 @@ def _cells(config: LabConfig, kinds: list[str]) -> Iterator[CellSpec]:
                 load=one,
                 requests=workload.requests,
                 warmup=workload.warmup or max(2, one.concurrency or 2),
-                max_tokens=workload.max_tokens.get(kind.split("@")[0], workload.max_tokens.get(kind)),
+                max_tokens=workload.max_tokens.get(_plain(kind), workload.max_tokens.get(kind)),
                 ignore_eos=workload.ignore_eos,
             )
 
@@ -245,12 +245,12 @@ def _cells(config: LabConfig, kinds: list[str]) -> Iterator[CellSpec]:
 def _cell_problems(config: LabConfig, kinds: list[str]) -> Iterator[Problem]:
     workload = config.workload
     for index, kind in enumerate(workload.kinds or []):
-        if kind not in {k.split("@")[0] for k in kinds}:
+        if kind not in {_plain(k) for k in kinds}:
             yield Problem(
                 ("workload", "kinds", index), f"the prompts have no kind `{kind}`", f"They have: {', '.join(kinds)}."
             )
     for kind in workload.max_tokens:
-        if kind not in {k.split("@")[0] for k in kinds} | set(kinds):
+        if kind not in {_plain(k) for k in kinds} | set(kinds):
             yield Problem(
                 ("workload", "max_tokens", kind),
                 f"the kind `{kind}` is not measured",
@@ -263,6 +263,11 @@ def _cell_problems(config: LabConfig, kinds: list[str]) -> Iterator[Problem]:
                 f"{workload.requests} requests per cell can never be {concurrency} in flight",
                 f"Set workload.requests to {concurrency} or more (twice as many is better), or lower the concurrency.",
             )
+
+
+def _plain(kind: str) -> str:
+    """The kind without its long context."""
+    return kind.split("_ctx")[0]
 
 
 def _warnings(config: LabConfig) -> Iterator[Finding]:

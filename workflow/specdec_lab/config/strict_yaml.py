@@ -128,6 +128,7 @@ def _build(node: Node, path: KeyPath, file: Path, document: Document, open_nodes
         return _mapping(node, path, file, document, inner)
     if isinstance(node, SequenceNode):
         return [_build(item, (*path, index), file, document, inner) for index, item in enumerate(node.value)]
+    assert isinstance(node, ScalarNode), "a node is a mapping, a sequence or a scalar"
     return _scalar(node, place)
 
 
@@ -153,7 +154,7 @@ def _mapping(node: MappingNode, path: KeyPath, file: Path, document: Document, i
 def _key(node: Node, place: Place) -> str:
     if not isinstance(node, ScalarNode):
         raise UserError("A key must be plain text.", place=str(place), fix="Write a name.", code="config")
-    if node.tag.endswith(":merge") or node.value == "<<":
+    if str(node.tag).endswith(":merge") or node.value == "<<":
         raise UserError(
             "Merge keys (`<<`) are not read here.", place=str(place), fix="Write the keys out.", code="config"
         )
@@ -167,7 +168,7 @@ def _key(node: Node, place: Place) -> str:
     return str(node.value)
 
 
-def _scalar(node: Node, place: Place) -> Any:
+def _scalar(node: ScalarNode, place: Place) -> Any:
     value: str = node.value
     kind = node.tag.rsplit(":", 1)[-1] if isinstance(node.tag, str) else str(node.tag).rsplit(":", 1)[-1]
     if node.style is not None:

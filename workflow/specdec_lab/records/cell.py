@@ -160,7 +160,7 @@ class GpuSample(Record):
 class Cell(Record):
     """One cell's file: the envelope, the summary, the counters and the raw rows."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
+    schema_version: Literal[1] = 1
     key: str = Field(description="Content address: sha256 over everything that the measurement depends on.")
     mode: str
     replicate: int

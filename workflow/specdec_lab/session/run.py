@@ -68,7 +68,7 @@ def _asked(
     out = []
     common = ground.common(session, engine, found)
     for cell in cells:
-        chosen = prompts.select(rows, cell)
+        chosen = prompts.select(rows, cell.kind, cell.requests)
         own = ground.of(common, chosen)
         key = cell_key(mode, replicate, session, cell, own)
         out.append(MissingCell(cell, chosen, key, ground.digests(own)))

@@ -71,7 +71,7 @@ def _measured(spec: SessionSpec) -> JsonValue:
         del data[name]
     for name in ("ready_timeout_s", "stop_timeout_s"):
         del data["server"][name]
-    return data  # type: ignore[no-any-return]
+    return data
 
 
 @dataclass
