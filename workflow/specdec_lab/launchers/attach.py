@@ -22,6 +22,10 @@ class Attached:
         """The address."""
         return {"base_url": self.base_url}
 
+    def fault(self) -> str | None:
+        """Nothing can be seen from here."""
+        return None
+
     def packages(self) -> dict[str, str]:
         """Not to be seen from here."""
         return {}

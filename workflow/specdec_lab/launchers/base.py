@@ -55,6 +55,12 @@ class Running(Protocol):
     def facts(self) -> dict[str, str]:
         """What the launcher knows of what really runs: pid, image digest, devices, packages are the session's task."""
 
+    def fault(self) -> str | None:
+        """Why numbers taken from it are spoilt although it lives (a container that lost its GPU); None when well.
+
+        May take a moment: ask between cells, not within one.
+        """
+
     def packages(self) -> dict[str, str]:
         """Package freeze of the server's environment (M10), by name; empty where there is none to see."""
 

@@ -127,6 +127,10 @@ class RunningProcess:
         facts = {"pid": str(below[0].pid)} if below else {}
         return {**facts, "devices": ",".join(self._plan.devices)}
 
+    def fault(self) -> str | None:
+        """A process either lives or not."""
+        return None
+
     def packages(self) -> dict[str, str]:
         """See launchers.base."""
         return program.packages(self._plan.argv[0])
