@@ -11,7 +11,7 @@ from specdec_lab.prompts.filler import estimate_tokens
 from specdec_lab.records.errors import UserError
 from specdec_lab.records.prompt import Message, Prompt
 
-SEED_7 = "edd2b048508d54b8b2e441847d978a1e1fafd03a39b931ba387d1d2fb4666a88"
+SEED_7 = "7ca9a2aa0b7b3446f4ab474dd726e463bcfb977cf810d97ac11dd0fa8e59e105"
 
 
 def texts(rows: list[Prompt]) -> set[str]:
@@ -54,6 +54,14 @@ def test_m13_another_seed_gives_another_file_of_the_same_shape() -> None:
     assert Counter(row.kind for row in seven) == Counter(row.kind for row in eight)
 
 
+def test_m13_the_first_prompts_of_a_kind_are_already_mixed() -> None:
+    code = [row.id.rsplit("-", 1) for row in prompts.generate(7, ["code"])[:6]]
+    assert len({function for function, _ in code}) == len({task for _, task in code}) == 6
+    chat = [row.id.split("-")[1:] for row in prompts.generate(7, ["chat"])[:8]]
+    assert len({topic for topic, _ in chat}) == 8
+    assert len({template for _, template in chat}) == 2
+
+
 def test_kinds_keep_their_order_however_they_are_asked_for() -> None:
     assert prompts.generate(7, ["json", "code"]) == [row for row in prompts.generate(7) if row.kind != "chat"]
 
@@ -67,7 +75,7 @@ def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
 @pytest.mark.parametrize("tokens", [2000, 8000])
 def test_m15_a_padded_workload_has_kinds_and_ids_of_its_own_and_the_asked_length(tokens: int) -> None:
     plain, padded = prompts.generate(7, ["chat"]), prompts.generate(7, ["chat"], context_tokens=tokens)
-    assert {row.kind for row in padded} == {f"chat_ctx{tokens}"}
+    assert {row.kind for row in padded} == {f"chat@{tokens}"}
     assert not {row.id for row in plain} & {row.id for row in padded}
     for before, after in zip(plain, padded, strict=True):
         assert after.messages[0].content.endswith(before.messages[0].content)
@@ -101,7 +109,7 @@ CASES = {
     "code": prompts.generate(7),
     "chat": prompts.generate(7),
     "json": prompts.generate(7),
-    "chat_ctx3000": prompts.generate(7, ["chat"], 3000),
+    "chat@3000": prompts.generate(7, ["chat"], 3000),
     "support": OWN,
 }
 

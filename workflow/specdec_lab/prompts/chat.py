@@ -44,11 +44,14 @@ TEMPLATES = {
 
 
 def _texts(topics: list[str]) -> list[tuple[str, str]]:
-    return [
-        (f"{TOPICS.index(topic):02d}-{name}", template.format(topic=topic))
-        for topic in topics
-        for name, template in TEMPLATES.items()
-    ]
+    """In rounds: each round has every topic once, templates in turn, so that any first few are mixed."""
+    out = []
+    names = list(TEMPLATES)
+    for turn in range(len(names)):
+        for place, topic in enumerate(topics):
+            name = names[(turn + place) % len(names)]
+            out.append((f"{TOPICS.index(topic):02d}-{name}", TEMPLATES[name].format(topic=topic)))
+    return out
 
 
 def _split(seed: int) -> tuple[list[str], list[str]]:

@@ -180,6 +180,9 @@ FUNCTIONS = (
 )
 
 
+EDITS = ("comment", "docstring", "hints", "rename", "constant", "guard")
+
+
 def _edits(function: Function) -> dict[str, str]:
     old, new = function.rename
     before, after = function.constant
@@ -201,11 +204,13 @@ def _wording(function: Function, edit: str) -> str:
 
 
 def _texts(functions: list[Function]) -> list[tuple[str, str]]:
-    return [
-        (f"{function.name}-{name}", _wording(function, edit))
-        for function in functions
-        for name, edit in _edits(function).items()
-    ]
+    """In rounds: each round has every function once, each with another edit, so that any first few are mixed."""
+    out = []
+    for turn in range(len(EDITS)):
+        for place, function in enumerate(functions):
+            edit = EDITS[(turn + place) % len(EDITS)]
+            out.append((f"{function.name}-{edit}", _wording(function, _edits(function)[edit])))
+    return out
 
 
 def _split(seed: int) -> tuple[list[Function], list[Function]]:
