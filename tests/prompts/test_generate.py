@@ -75,7 +75,7 @@ def test_an_unknown_kind_is_refused_with_the_known_ones() -> None:
 @pytest.mark.parametrize("tokens", [2000, 8000])
 def test_m15_a_padded_workload_has_kinds_and_ids_of_its_own_and_the_asked_length(tokens: int) -> None:
     plain, padded = prompts.generate(7, ["chat"]), prompts.generate(7, ["chat"], context_tokens=tokens)
-    assert {row.kind for row in padded} == {f"chat@{tokens}"}
+    assert {row.kind for row in padded} == {f"chat_ctx{tokens}"}
     assert not {row.id for row in plain} & {row.id for row in padded}
     for before, after in zip(plain, padded, strict=True):
         assert after.messages[0].content.endswith(before.messages[0].content)
@@ -109,7 +109,7 @@ CASES = {
     "code": prompts.generate(7),
     "chat": prompts.generate(7),
     "json": prompts.generate(7),
-    "chat@3000": prompts.generate(7, ["chat"], 3000),
+    "chat_ctx3000": prompts.generate(7, ["chat"], 3000),
     "support": OWN,
 }
 

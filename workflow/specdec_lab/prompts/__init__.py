@@ -6,7 +6,7 @@ measured; `generate` gives the 112 prompts from seed 7; `load`, `write` and `dig
 
 from __future__ import annotations
 
-from .choice import select, workload
+from .chosen import kinds_of, select, workload
 from .files import digest, load, write
 from .generated import KINDS, generate
 from .longer import kind_name, longer
@@ -17,6 +17,7 @@ __all__ = [
     "digest",
     "generate",
     "kind_name",
+    "kinds_of",
     "load",
     "longer",
     "select",

@@ -41,7 +41,7 @@ def generate(
     """The generated prompts of these kinds (null: all three, 112 prompts), always in the same order.
 
     `context_tokens` lengthens every prompt to about that many tokens (M15, see `longer`); kinds are then called
-    `code@8000` and so on. UserError for a kind that does not exist or a context shorter than the prompts themselves.
+    `code_ctx8000` and so on. UserError for a kind that does not exist or a context shorter than the prompts themselves.
     """
     wanted = list(KINDS) if kinds is None else list(kinds)
     unknown = [kind for kind in wanted if kind not in SOURCES]

@@ -17,8 +17,8 @@ _SHORTEST_NOTES = 40
 
 
 def kind_name(kind: str, context_tokens: int | None) -> str:
-    """The kind under which a lengthened workload is counted: `chat` at 8000 tokens is `chat@8000`."""
-    return kind if context_tokens is None else f"{kind}@{context_tokens}"
+    """The kind under which a lengthened workload is counted: `chat` at 8000 tokens is `chat_ctx8000`."""
+    return kind if context_tokens is None else f"{kind}_ctx{context_tokens}"
 
 
 def longer(prompts: Sequence[Prompt], context_tokens: int, seed: int) -> list[Prompt]:
