@@ -64,7 +64,7 @@ def engine():
 
 @pytest.fixture(scope="session")
 def base_image(engine):
-    """An image with Python 3 and its venv module: SPECDEC_TEST_BASE_IMAGE, python:3.12-slim, or one of Debian's files."""
+    """An image with Python 3 and its venv module: SPECDEC_TEST_BASE_IMAGE, python:3.12-slim, or Debian."""
     from docker.errors import DockerException, ImageNotFound
 
     for name in filter(None, (os.environ.get("SPECDEC_TEST_BASE_IMAGE"), BASE, "python:3.12-slim")):

@@ -20,7 +20,10 @@ from specdec_lab.launchers.traces import Identity
 from specdec_lab.records.errors import UserError
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
-SERVE = "import http.server as h; print('up', flush=True); h.HTTPServer(('0.0.0.0', 8000), h.SimpleHTTPRequestHandler).serve_forever()"
+SERVE = (
+    "import http.server as h; print('up', flush=True);"
+    "h.HTTPServer(('0.0.0.0', 8000), h.SimpleHTTPRequestHandler).serve_forever()"
+)
 
 
 def free_port() -> int:
@@ -92,9 +95,8 @@ def test_c2_a_death_is_noticed_in_seconds_with_code_full_log_and_first_error(eng
 
 
 def test_c3_a_taken_port_is_a_clear_refusal_and_the_half_made_container_is_removed(engine, base_image, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as stranger:
-        with pytest.raises(UserError, match="port is in use") as error:
-            launchers.get("docker").start(plan(base_image, tmp_path, port=stranger.getsockname()[1]))
+    with socket.create_server(("127.0.0.1", 0)) as stranger, pytest.raises(UserError, match="in use") as error:
+        launchers.get("docker").start(plan(base_image, tmp_path, port=stranger.getsockname()[1]))
     assert error.value.code == "port_taken"
     assert ours(engine) == []
 
@@ -140,8 +142,8 @@ def test_c7_kill_9_of_the_lab_ends_the_server_and_the_next_run_removes_the_lefto
         from pathlib import Path
         from specdec_lab import launchers
         from specdec_lab.launchers.base import LaunchPlan
-        plan = LaunchPlan(name="test-lifeline", argv=["python3", "-u", "-c", {SERVE!r}], log=Path({str(tmp_path / "l")!r}),
-                          port={free_port()}, image={base_image!r})
+        argv, log = ["python3", "-u", "-c", {SERVE!r}], Path({str(tmp_path / "l")!r})
+        plan = LaunchPlan(name="test-lifeline", argv=argv, log=log, port={free_port()}, image={base_image!r})
         print(launchers.get("docker").start(plan).base_url, flush=True)
         time.sleep(120)
         """
@@ -192,7 +194,8 @@ def test_mounts_are_read_only_and_a_hub_snapshot_of_links_arrives_whole(engine, 
         """
         from pathlib import Path
         root = Path("/models/target")
-        print(sorted((p.relative_to(root).as_posix(), p.read_text()) for p in root.rglob("*") if p.is_file()), flush=True)
+        files = [p for p in root.rglob("*") if p.is_file()]
+        print(sorted((p.relative_to(root).as_posix(), p.read_text()) for p in files), flush=True)
         try:
             (root / "model.safetensors").write_text("x")
         except OSError as error:

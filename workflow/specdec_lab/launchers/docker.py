@@ -242,6 +242,8 @@ class DockerLauncher:
             raise UserError("no image is named", place="engine.image", fix="name one, with a tag", code="no_image")
         client = connect()
         image = images.resolve(client, plan.image)
+        plan.log.parent.mkdir(parents=True, exist_ok=True)
+        plan.log.touch()
         container = self._create(client, plan, image)
         try:
             lifeline = container.attach_socket(params={"stdin": 1, "stream": 1})
@@ -258,7 +260,6 @@ class DockerLauncher:
 
         config = client.images.get(plan.image).attrs.get("Config") or {}
         environment = {**plan.env, **({} if plan.devices else {"NVIDIA_VISIBLE_DEVICES": "void"})}
-        plan.log.parent.mkdir(parents=True, exist_ok=True)
         for attempt in range(_RETRIES):
             try:
                 return client.containers.create(
