@@ -127,7 +127,7 @@ def test_a_server_that_dies_in_the_middle_fails_the_rest_quickly() -> None:
     measured = client.measure(prompts(50), Load(concurrency=2))
     client.close()
     assert measured.completed is False
-    assert {r.reason for r in measured.rows} == {"connect_error"}
+    assert {r.reason for r in measured.rows} <= {"connect_error", "aborted"}
     assert time.perf_counter() - started < 3
 
 

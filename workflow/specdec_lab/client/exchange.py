@@ -42,6 +42,7 @@ class Exchange:
         "end",
         "ended_at",
         "framing",
+        "kernel",
         "number",
         "on_end",
         "problem",
@@ -59,6 +60,9 @@ class Exchange:
         self.sent_at = 0.0
         self.reads: list[bytes] = []
         self.stamps: list[float] = []
+        """When each read was fetched."""
+        self.kernel: list[bytes] = []
+        """The kernel's own receive time of each read, as it gave it."""
         self.framing = Framing()
         self.end: End | None = None
         self.ended_at = 0.0

@@ -16,7 +16,6 @@ from types import TracebackType
 from typing import Self
 
 import httpx
-import uvloop
 from pydantic import JsonValue
 
 from .. import quantities
@@ -24,9 +23,11 @@ from ..records.cell import ClientProof, Row, Summary
 from ..records.errors import UserError
 from ..records.prompt import Prompt
 from ..records.spec import Deadlines, Load, Objective, Sampling
-from .connection import Pool
+from . import clock
 from .load import Offer
+from .pool import Pool
 from .proof import prove
+from .reactor import Reactor
 from .request import Endpoint, body, wires
 from .stream import row
 
@@ -57,8 +58,8 @@ class Client:
         url = endpoint.url
         tls = httpx.create_ssl_context(trust_env=False) if url.scheme == "https" else None
         port = url.port or (443 if tls is not None else 80)
-        self._loop = uvloop.new_event_loop()
-        self._pool = Pool(url.host, port, tls, connect_timeout_s=connect_timeout_s)
+        self._reactor = Reactor()
+        self._pool = Pool(self._reactor, url.host, port, tls, connect_timeout_s=connect_timeout_s)
 
     def __enter__(self) -> Self:
         return self
@@ -70,9 +71,8 @@ class Client:
 
     def close(self) -> None:
         """Close every connection. Twice is harmless."""
-        if not self._loop.is_closed():
-            self._loop.run_until_complete(self._pool.close())
-            self._loop.close()
+        self._pool.close()
+        self._reactor.close()
 
     def measure(
         self,
@@ -122,15 +122,17 @@ class Client:
         gc.disable()
         cpu = time.process_time()
         try:
-            offer = self._loop.run_until_complete(self._offer(requests, load, deadlines, on_progress, give_up))
+            offer = self._offer(requests, load, deadlines, on_progress, give_up)
         finally:
             if collecting:
                 gc.enable()
         cpu_s = time.process_time() - cpu
         cpu = time.process_time()
+        difference = clock.steady(offer.offsets)
         rows = [
             row(
                 exchange,
+                clock.arrivals(exchange.stamps, exchange.kernel, difference, exchange.sent_at),
                 prompts[exchange.number],
                 started_at=offer.started_at,
                 max_tokens=bodies[exchange.number]["max_tokens"] if ignore_eos else None,
@@ -152,7 +154,7 @@ class Client:
             parse_cpu_s=parse_cpu_s,
         )
 
-    async def _offer(
+    def _offer(
         self,
         requests: Sequence[bytes],
         load: Load,
@@ -160,11 +162,13 @@ class Client:
         on_progress: Callable[[int, int], None] | None,
         give_up: Callable[[], str | None] | None,
     ) -> Offer:
-        offer = Offer(self._pool, requests, deadlines or Deadlines(), give_up=give_up, on_progress=on_progress)
+        offer = Offer(
+            self._reactor, self._pool, requests, deadlines or Deadlines(), give_up=give_up, on_progress=on_progress
+        )
         if load.rate is not None:
-            await offer.poisson(load.rate, load.seed)
+            offer.poisson(load.rate, load.seed)
         else:
-            await offer.closed(load.concurrency or 1)
+            offer.closed(load.concurrency or 1)
         if on_progress is not None:
             on_progress(offer.ended, len(requests))
         return offer

@@ -183,13 +183,14 @@ def joined(parts: Sequence[str]) -> str:
     return text
 
 
-def row(exchange: Exchange, prompt: Prompt, *, started_at: float, max_tokens: int | None) -> Row:
-    """The row of one exchange. `started_at`: the cell's start on the exchange's clock.
+def row(
+    exchange: Exchange, stamps: Sequence[float], prompt: Prompt, *, started_at: float, max_tokens: int | None
+) -> Row:
+    """The row of one exchange. `stamps`: when each read arrived; `started_at`: the cell's start on the same clock.
 
     `max_tokens`: the length that an answer must have when the end token is ignored; None when it may stop by itself.
     """
     framing = exchange.framing
-    stamps = exchange.stamps
     read = Transcript().read(
         framing.pieces if framing.status == 200 else [],
         [stamps[i] for i in framing.piece_reads] if framing.status == 200 else [],

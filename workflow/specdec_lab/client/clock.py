@@ -1,0 +1,71 @@
+"""The kernel's receive times, on the client's clock.
+
+Linux can say of each read when its last byte arrived (SO_TIMESTAMPNS), however late the program comes to fetch it. It
+says so on the wall clock, which may step; the client counts on the monotonic clock, which does not. Both clocks run at
+the same speed, so one difference between them serves a whole cell, and a step shows as a change of that difference.
+"""
+
+from __future__ import annotations
+
+import socket
+import statistics
+import time
+from array import array
+from collections.abc import Sequence
+from time import perf_counter
+
+SO_TIMESTAMPNS = 35
+"""The option's number on Linux (asm-generic), for which Python has no name."""
+
+ANCILLARY_BYTES = 64
+NO_STAMP = bytes(16)
+
+STEP_S = 0.0005
+"""Differences between the clocks that vary by more than this within a cell mean that the wall clock was set."""
+
+_EARLY_S = 0.00005
+
+
+def ask_for_stamps(sock: socket.socket) -> bool:
+    """Have the kernel stamp what this socket receives; False where the system cannot."""
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    except OSError:
+        return False
+    return hasattr(sock, "recvmsg_into")
+
+
+def offset() -> float:
+    """Monotonic minus wall clock, in seconds, from the quickest of a few readings (good to about a microsecond)."""
+    best, value = float("inf"), 0.0
+    for _ in range(5):
+        before = perf_counter()
+        wall = time.clock_gettime(time.CLOCK_REALTIME)
+        after = perf_counter()
+        if after - before < best:
+            best, value = after - before, (before + after) / 2 - wall
+    return value
+
+
+def steady(offsets: Sequence[float]) -> float | None:
+    """The one difference between the clocks over a cell; None when the wall clock was set in it."""
+    if not offsets or max(offsets) - min(offsets) > STEP_S:
+        return None
+    return statistics.median(offsets)
+
+
+def arrivals(stamps: Sequence[float], kernel: Sequence[bytes], difference: float | None, sent_at: float) -> list[float]:
+    """When each read arrived: the kernel's time where it has one that can be, else when the program fetched it.
+
+    A kernel time after the fetch or before the request cannot be, and is not believed.
+    """
+    if difference is None or len(kernel) != len(stamps):
+        return list(stamps)
+    words = array("q")
+    words.frombytes(b"".join(kernel))
+    seconds, nanos = words[0::2], words[1::2]
+    times = []
+    for fetched, whole, nano in zip(stamps, seconds, nanos, strict=True):
+        at = whole + difference + nano * 1e-9
+        times.append(at if whole and sent_at <= at <= fetched + _EARLY_S else fetched)
+    return times
