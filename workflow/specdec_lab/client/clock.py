@@ -14,11 +14,13 @@ from array import array
 from collections.abc import Sequence
 from time import perf_counter
 
+from .exchange import Read
+
 SO_TIMESTAMPNS = 35
 """The option's number on Linux (asm-generic), for which Python has no name."""
 
 ANCILLARY_BYTES = 64
-NO_STAMP = bytes(16)
+"""Room for the kernel's word on one read."""
 
 STEP_S = 0.0005
 """Differences between the clocks that vary by more than this within a cell mean that the wall clock was set."""
@@ -32,7 +34,7 @@ def ask_for_stamps(sock: socket.socket) -> bool:
         sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
     except OSError:
         return False
-    return hasattr(sock, "recvmsg_into")
+    return True
 
 
 def offset() -> float:
@@ -54,18 +56,17 @@ def steady(offsets: Sequence[float]) -> float | None:
     return statistics.median(offsets)
 
 
-def arrivals(stamps: Sequence[float], kernel: Sequence[bytes], difference: float | None, sent_at: float) -> list[float]:
+def arrivals(reads: Sequence[Read], difference: float | None, sent_at: float) -> list[float]:
     """When each read arrived: the kernel's time where it has one that can be, else when the program fetched it.
 
     A kernel time after the fetch or before the request cannot be, and is not believed.
     """
-    if difference is None or len(kernel) != len(stamps):
-        return list(stamps)
+    if difference is None or not all(ancillary for _, ancillary, _ in reads):
+        return [fetched for _, _, fetched in reads]
     words = array("q")
-    words.frombytes(b"".join(kernel))
-    seconds, nanos = words[0::2], words[1::2]
+    words.frombytes(b"".join([ancillary[0][2] for _, ancillary, _ in reads]))
     times = []
-    for fetched, whole, nano in zip(stamps, seconds, nanos, strict=True):
-        at = whole + difference + nano * 1e-9
-        times.append(at if whole and sent_at <= at <= fetched + _EARLY_S else fetched)
+    for (_, _, fetched), seconds, nanos in zip(reads, words[0::2], words[1::2], strict=True):
+        at = seconds + difference + nanos * 1e-9
+        times.append(at if sent_at <= at <= fetched + _EARLY_S else fetched)
     return times

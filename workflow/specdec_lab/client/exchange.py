@@ -6,7 +6,7 @@ the text of other streams makes. Only reads that may hold the end of the answer 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from .framing import Framing
@@ -26,30 +26,36 @@ End = Literal[
 """How an exchange ended: the response was complete; `[DONE]` came and the server held the connection; the server closed
 or reset it; a deadline passed; no connection could be made; the cell was aborted."""
 
+Read = tuple[bytes, Sequence[tuple[int, int, bytes]], float]
+"""One read: its bytes, what the kernel said beside them (its receive time, if it gives one), when it was fetched."""
+
 _DONE = b"[DONE]"
-_LAST_CHUNK = b"0\r\n\r\n"
-_SMALL_READ = 64
+_DONE_LINE = b"data: [DONE]\n"
+LAST_CHUNK = b"0\r\n\r\n"
+"""How a chunked body ends when it has no trailer."""
+
+SMALL_READ = 64
+"""Reads below this are looked at at once: the end of an answer may be cut in pieces that tell nothing alone."""
+
 _TAIL_PIECES = 16
+_LAST_READS = 4
 
 
 class Exchange:
     """One request and its recorded answer. Times are of `time.perf_counter`."""
 
     __slots__ = (
-        "_fed",
-        "_watchful",
         "done_at",
         "end",
         "ended_at",
         "framing",
-        "kernel",
         "number",
         "on_end",
         "problem",
         "reads",
         "scheduled_at",
         "sent_at",
-        "stamps",
+        "watchful",
     )
 
     def __init__(self, number: int, on_end: Callable[[Exchange], None]) -> None:
@@ -58,42 +64,40 @@ class Exchange:
         self.on_end = on_end
         self.scheduled_at: float | None = None
         self.sent_at = 0.0
-        self.reads: list[bytes] = []
-        self.stamps: list[float] = []
-        """When each read was fetched."""
-        self.kernel: list[bytes] = []
-        """The kernel's own receive time of each read, as it gave it."""
+        self.reads: list[Read] = []
         self.framing = Framing()
+        """The response as far as it was looked at: `framing.fed` of the reads."""
+        self.watchful = True
+        """Whether every read must be looked at: until the headers are known, and for all but a plain event stream."""
         self.end: End | None = None
         self.ended_at = 0.0
         self.done_at: float | None = None
         """When `[DONE]` was seen while the response was still open."""
         self.problem: str | None = None
         """The words of the error that ended it, if there was one."""
-        self._fed = 0
-        self._watchful = True
 
-    def may_end(self, read: bytes) -> bool:
-        """Whether this read could be the last one. Cheap; a wrong yes costs a look, a wrong no is mended by the sweep.
+    def over(self, read: bytes) -> bool:
+        """Whether the answer is over with this read, which may be its last.
 
-        Until the headers are known, for every answer but a plain event stream, and for small reads it is always yes.
+        A plain stream whose last read holds the line `data: [DONE]` and the last chunk of the body is over without a
+        look at the reads before it; a line feed cannot stand in the JSON of a text, so that line is no part of one.
         """
-        return self._watchful or len(read) < _SMALL_READ or _DONE in read or read.endswith(_LAST_CHUNK)
+        if not self.watchful and read.endswith(LAST_CHUNK) and _DONE_LINE in read:
+            return True
+        return self.look()
 
     def look(self) -> bool:
         """Parse the reads that were only stored so far; True when the answer is over."""
         framing = self.framing
-        reads = self.reads
         seen = len(framing.pieces)
-        while self._fed < len(reads):
-            framing.feed(reads[self._fed])
-            self._fed += 1
+        for read, _, _ in self.reads[framing.fed :]:
+            framing.feed(read)
         if framing.complete or framing.broken is not None:
             return True
         if framing.headers_done:
-            self._watchful = framing.status != 200 or framing.header(b"content-length") is not None
+            self.watchful = framing.status != 200 or framing.header(b"content-length") is not None
         if self.done_at is None and len(framing.pieces) > seen and self._says_done(seen):
-            self.done_at = self.stamps[-1]
+            self.done_at = self.reads[-1][2]
         return False
 
     def _says_done(self, seen: int) -> bool:
@@ -112,19 +116,19 @@ class Exchange:
 
     def looks_good(self) -> bool:
         """A quick verdict for the run of failures, without parsing the text: answered with 200, ended by itself, said
-        something, and nothing in it looks like an error object. The row has the last word."""
+        something, and nothing near its end looks like an error object. The row has the last word."""
         return (
             self.end in ("complete", "done")
             and self.framing.status == 200
             and self.framing.broken is None
-            and bool(self.framing.pieces)
-            and not any(b'"error":{' in read or b'"error": {' in read for read in self.reads)
+            and self.body_began()
+            and not any(b'"error":{' in read or b'"error": {' in read for read, _, _ in self.reads[-_LAST_READS:])
         )
 
     @property
     def unread(self) -> bool:
         """Whether reads are stored that nothing has looked at yet."""
-        return self._fed < len(self.reads)
+        return self.framing.fed < len(self.reads)
 
     def finish(self, end: End, at: float) -> None:
         """The exchange is over; tells its owner, once."""

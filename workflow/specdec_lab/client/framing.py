@@ -23,6 +23,9 @@ class Framing:
         """For each piece the number of the read that it came in, from 0."""
         self.complete = False
         self.keep_alive = False
+        """Whether the connection takes another request after this response."""
+        self.between_chunks = False
+        """Whether the last byte fed ended a chunk of a chunked body."""
         self.broken: str | None = None
         self.fed = 0
         """Reads fed so far."""
@@ -57,6 +60,10 @@ class Framing:
         elif new:
             self.piece_reads.extend([index] * new)
 
+    def skip(self, reads: int) -> None:
+        """Count reads that are one whole chunk of the body each, which the caller has taken apart by other means."""
+        self.fed += reads
+
     def end_of_stream(self) -> None:
         """The server closed: that ends a body that has no length of its own, and cuts every other one short."""
         if self.headers_done and not self.complete and self.broken is None and not self._sized():
@@ -86,6 +93,15 @@ class Framing:
             return
         self.status = self._parser.get_status_code()
         self.headers_done = True
+        self.keep_alive = self._sized() and bool(self._parser.should_keep_alive())
+
+    def on_chunk_header(self) -> None:
+        """A chunk of the body begins."""
+        self.between_chunks = False
+
+    def on_chunk_complete(self) -> None:
+        """A chunk of the body is whole."""
+        self.between_chunks = True
 
     def on_body(self, body: bytes) -> None:
         """A piece of the body, chunk framing taken off."""

@@ -89,7 +89,7 @@ class Offer:
         self.lags: list[float] = []
         """How late each tick of the loop came, in seconds."""
         self.offsets: list[float] = []
-        """Monotonic minus wall clock at each sweep."""
+        """Monotonic minus wall clock, a few times a second."""
 
     def closed(self, concurrency: int) -> None:
         """Keep `concurrency` requests under way until all were offered and have ended."""
@@ -132,6 +132,7 @@ class Offer:
                     ask = now + ASK_S
                     self._ask()
         finally:
+            self.offsets.append(clock.offset())
             self._stop_all()
 
     def _offer(self, due: float | None) -> None:
@@ -181,6 +182,7 @@ class Offer:
             exchange.finish("aborted", now)
 
     def _ask(self) -> None:
+        self.offsets.append(clock.offset())
         if self._on_progress is not None:
             self._on_progress(self.ended, len(self._requests))
         if self._give_up is not None and self.aborted is None:
@@ -188,17 +190,16 @@ class Offer:
 
     def _sweep(self, now: float) -> None:
         """Keep the deadlines, and look at what was only stored for a while."""
-        self.offsets.append(clock.offset())
         limits = self._deadlines
         for exchange, connection in list(self._under_way.items()):
-            stamps = exchange.stamps
+            latest = exchange.reads[-1][2] if exchange.reads else 0.0
             if exchange in self._begun:
                 if now - self._begun[exchange] >= self._pool.connect_timeout_s:
                     connection.close()
                     exchange.problem = "no answer to the connection attempt"
                     exchange.finish("connect_error", now)
-            elif exchange.unread and now - stamps[-1] >= SWEEP_S and exchange.look():
-                connection.complete(exchange, stamps[-1])
+            elif exchange.unread and now - latest >= SWEEP_S and exchange.look():
+                connection.complete(exchange, latest)
             elif exchange.done_at is not None:
                 if now - exchange.done_at >= DONE_GRACE_S:
                     connection.stop("done", now)
@@ -207,5 +208,5 @@ class Offer:
             elif not exchange.body_began():
                 if now - exchange.sent_at >= limits.first_byte_s:
                     connection.stop("deadline_first_byte", now)
-            elif now - stamps[-1] >= limits.idle_s:
+            elif now - latest >= limits.idle_s:
                 connection.stop("deadline_idle", now)

@@ -132,7 +132,7 @@ class Client:
         rows = [
             row(
                 exchange,
-                clock.arrivals(exchange.stamps, exchange.kernel, difference, exchange.sent_at),
+                clock.arrivals(exchange.reads, difference, exchange.sent_at),
                 prompts[exchange.number],
                 started_at=offer.started_at,
                 max_tokens=bodies[exchange.number]["max_tokens"] if ignore_eos else None,
@@ -146,7 +146,7 @@ class Client:
             summary=quantities.summarise(
                 rows, load=load, objective=objective, completed=completed, peak_in_flight=offer.peak
             ),
-            client=prove(offer, cpu_s=cpu_s, selftest=selftest),
+            client=prove(offer, rows, cpu_s=cpu_s, selftest=selftest),
             started_at=started_at,
             completed=completed,
             aborted=offer.aborted,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .. import quantities
-from ..records.cell import ClientProof
+from ..records.cell import ClientProof, Row
 from .load import Offer
 
 CEILING_SHARE = 0.5
@@ -26,11 +28,11 @@ def client_bound(
     return near_ceiling or busy or late
 
 
-def prove(offer: Offer, *, cpu_s: float, selftest: ClientProof | None) -> ClientProof:
+def prove(offer: Offer, rows: Sequence[Row], *, cpu_s: float, selftest: ClientProof | None) -> ClientProof:
     """The proof of one cell. `cpu_s`: the process's CPU time while it ran; `selftest`: the machine's own."""
     ends = [exchange.ended_at for exchange in offer.exchanges]
     wall = max(ends) - offer.started_at if ends else 0.0
-    chunks = sum(len(exchange.framing.pieces) for exchange in offer.exchanges)
+    chunks = sum(len(row.arrivals) for row in rows)
     chunks_s = chunks / wall if wall > 0 else None
     cpu_share = cpu_s / wall if wall > 0 else None
     lag = quantities.percentile(offer.lags, 99)

@@ -12,7 +12,7 @@ from ..records.base import plain_text
 from ..records.cell import Row
 from ..records.prompt import Prompt
 from .chunk import BadChunk, Chunk, error_text, parse
-from .exchange import Exchange
+from .exchange import Exchange, Read
 from .plainchunk import PlainChunks
 from .sse import Decoder, Event
 
@@ -64,44 +64,75 @@ class Transcript:
     error: str | None = None
     bad: str | None = None
     events: int = 0
+    _decoder: Decoder = field(default_factory=Decoder)
+    _plain: PlainChunks = field(default_factory=PlainChunks)
+    _last: float = 0.0
 
-    def read(self, pieces: Sequence[bytes], at: Iterable[float], *, ended: bool = True) -> Transcript:
+    def read(self, pieces: Iterable[bytes], at: Iterable[float], *, ended: bool = True) -> Transcript:
         """Take in the pieces of a body; stops at `[DONE]`, at an error, or at data that is no chunk.
 
         `ended`: the body is known to be whole, so that an event without its closing blank line counts if it is one.
         """
-        decoder = Decoder()
-        plain = PlainChunks()
-        last = 0.0
-        for piece, last in zip(pieces, at, strict=True):
-            if decoder.between_events:
-                text = plain.match(piece)
-                if text is not None:
-                    self.events += 1
-                    if text:
-                        self._answered(text, last)
-                    continue
-                if _one_event(piece):
-                    payload = piece[len(_WHOLE_EVENT) : -2]
-                    chunk = self._event(Event("message", payload, last))
-                    if chunk is not None and chunk.answer:
-                        plain.learn(piece, chunk)
-                    if self._over():
-                        return self
-                    continue
-            for event in decoder.feed(piece, last):
-                self._event(event)
-                if self._over():
-                    return self
-        rest = decoder.finish(last) if ended else None
-        if rest is not None:
-            self._event(rest)
+        for piece, when in zip(pieces, at, strict=True):
+            if self.over:
+                break
+            self.take(piece, when)
+        if ended:
+            self.finish()
         return self
 
-    def _over(self) -> bool:
+    def take(self, piece: bytes, at: float) -> None:
+        """One piece of the body."""
+        self._last = at
+        if self._decoder.between_events:
+            text = self._plain.match(piece)
+            if text is not None:
+                self._answered(text, at)
+                return
+            if _one_event(piece):
+                chunk = self._event(Event("message", piece[len(_WHOLE_EVENT) : -2], at))
+                if chunk is not None and chunk.answer:
+                    self._plain.learn(piece, chunk)
+                return
+        for event in self._decoder.feed(piece, at):
+            self._event(event)
+            if self.over:
+                return
+
+    def take_frames(self, reads: Sequence[Read], start: int, stamps: Sequence[float]) -> int:
+        """Take the reads from `start` on that are one HTTP chunk with one plain event each; how many there were."""
+        if not self._decoder.between_events or self.over:
+            return 0
+        texts = self._plain.match_frames(reads, start)
+        taken = len(texts)
+        if "" in texts:
+            for text, at in zip(texts, stamps[start : start + taken], strict=True):
+                self._answered(text, at)
+        elif texts:
+            self.events += taken
+            self.answer += texts
+            self.arrivals += stamps[start : start + taken]
+            self.token_ids += [None] * taken
+            self.running += [None] * taken
+            if self.first_answer is None:
+                self.first_answer = stamps[start]
+        return taken
+
+    def finish(self) -> None:
+        """The body is over: an event that lacks its closing blank line counts."""
+        rest = None if self.over else self._decoder.finish(self._last)
+        if rest is not None:
+            self._event(rest)
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing that follows counts."""
         return self.done or self.error is not None or self.bad is not None
 
     def _answered(self, text: str, at: float) -> None:
+        self.events += 1
+        if not text:
+            return
         self.arrivals.append(at)
         self.answer.append(text)
         self.token_ids.append(None)
@@ -183,6 +214,30 @@ def joined(parts: Sequence[str]) -> str:
     return text
 
 
+def transcript(exchange: Exchange, stamps: Sequence[float]) -> Transcript:
+    """What an exchange's stream says. Takes the HTTP framing off what was only stored so far."""
+    framing = exchange.framing
+    said = Transcript()
+    if framing.status not in (None, 200):
+        exchange.look()
+        return said
+    done = 0
+    while True:
+        for index in range(done, len(framing.pieces)):
+            if not said.over:
+                said.take(framing.pieces[index], stamps[framing.piece_reads[index]])
+        done = len(framing.pieces)
+        reads = exchange.reads
+        if framing.between_chunks:
+            framing.skip(said.take_frames(reads, framing.fed, stamps))
+        if framing.fed >= len(reads):
+            break
+        framing.feed(reads[framing.fed][0])
+    if framing.complete:
+        said.finish()
+    return said
+
+
 def row(
     exchange: Exchange, stamps: Sequence[float], prompt: Prompt, *, started_at: float, max_tokens: int | None
 ) -> Row:
@@ -190,12 +245,7 @@ def row(
 
     `max_tokens`: the length that an answer must have when the end token is ignored; None when it may stop by itself.
     """
-    framing = exchange.framing
-    read = Transcript().read(
-        framing.pieces if framing.status == 200 else [],
-        [stamps[i] for i in framing.piece_reads] if framing.status == 200 else [],
-        ended=framing.complete,
-    )
+    read = transcript(exchange, stamps)
     reason, message = _failure(exchange, read)
     sent = exchange.sent_at
     arrivals = [at - sent for at in read.arrivals]
