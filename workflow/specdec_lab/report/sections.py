@@ -1,0 +1,306 @@
+"""The page's sections as plain values for the template: what to deploy, how sure, the table, what else changed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..records.base import Finding
+from ..records.comparison import CellResult
+from ..records.decision import WorkloadDecision
+from . import numbers
+from .source import Results, load_words
+
+TONES = {"faster": "good", "slower": "bad", "text differs": "bad", "unreliable": "warn", "not exercised": "warn"}
+_DEFAULT_HINT = {
+    "error": "Do not use the rows it names before this is mended; then measure them again.",
+    "warn": "Read the rows it names with care.",
+    "info": "Nothing needs to be done.",
+}
+
+
+def slug(*parts: str) -> str:
+    """An id for a page anchor."""
+    return "-".join(re.sub(r"[^A-Za-z0-9]+", "-", part).strip("-").lower() or "x" for part in parts)
+
+
+def anchor(kind: str, load: str, mode: str) -> str:
+    """The id of one row of the table."""
+    return slug("row", kind, load, mode)
+
+
+def tone(word: str | None) -> str:
+    """How a verdict is coloured; the word itself always stands beside the colour."""
+    return TONES.get(word or "", "neutral")
+
+
+@dataclass
+class Remark:
+    """One finding, and every row of the table that it is about."""
+
+    code: str
+    severity: str
+    message: str
+    hint: str
+    rows: list[tuple[str, str]] = field(default_factory=list)
+    """(anchor, words)"""
+
+
+def remarks(results: Results) -> list[Remark]:
+    """Every finding once, errors first, each with what to do and the rows it is about."""
+    found: dict[tuple[str, str], Remark] = {}
+
+    def add(findings: Iterable[Finding], row: tuple[str, str] | None) -> None:
+        for finding in findings:
+            key = (finding.code, finding.message)
+            remark = found.setdefault(
+                key,
+                Remark(
+                    finding.code, finding.severity, finding.message, finding.hint or _DEFAULT_HINT[finding.severity]
+                ),
+            )
+            if row is not None and row not in remark.rows:
+                remark.rows.append(row)
+
+    add(results.comparison.findings, None)
+    add(results.decision.findings, None)
+    for floor in results.comparison.floors:
+        add(
+            floor.findings,
+            (anchor(floor.kind, floor.load, floor.baseline), f"{floor.kind} {floor.load} {floor.baseline}"),
+        )
+    for row in results.comparison.cells:
+        here = (anchor(row.kind, row.load, row.mode), f"{row.kind} {row.load} {row.mode}")
+        add(row.findings, here)
+        if row.acceptance is not None:
+            add(row.acceptance.findings, here)
+    order = {"error": 0, "warn": 1, "info": 2}
+    return sorted(found.values(), key=lambda remark: order[remark.severity])
+
+
+def answers(results: Results) -> list[dict[str, Any]]:
+    """One entry per workload: the sentence, why, how it was judged, and the rows behind it."""
+    return [_answer(results, workload) for workload in results.decision.workloads]
+
+
+def _answer(results: Results, workload: WorkloadDecision) -> dict[str, Any]:
+    rows = results.rows(workload.kind)
+    command = results.decision.serve.get(workload.mode or "")
+    return {
+        "kind": workload.kind,
+        "id": slug("answer", workload.kind),
+        "sentence": workload.sentence,
+        "why": workload.why,
+        "word": workload.verdict.word,
+        "tone": tone(workload.verdict.word),
+        "reasons": [(reason.message, reason.hint) for reason in workload.verdict.reasons],
+        "next_step": workload.next_step,
+        "batch_mode": workload.batch_mode,
+        "mode": workload.mode,
+        "command": shlex.join(command) if command else "",
+        "links": [(anchor(row.kind, row.load, row.mode), f"{row.mode} at {load_words(row)}") for row in rows],
+        "candidates": [
+            {
+                "mode": candidate.mode,
+                "word": candidate.word,
+                "tone": tone(candidate.word),
+                "decode": numbers.ratio(candidate.decode_speedup),
+                "aggregate": numbers.ratio(candidate.aggregate_gain),
+                "reasons": [reason.message for reason in candidate.reasons],
+            }
+            for candidate in workload.candidates
+        ],
+    }
+
+
+def routes(results: Results) -> list[list[str]]:
+    """The routing table in words."""
+    out = []
+    for route in results.decision.routes:
+        upper = "and above" if route.to_concurrency is None else f"to {route.to_concurrency}"
+        out.append(
+            [
+                route.kind,
+                f"{route.from_concurrency} {upper}",
+                route.mode if route.speculative else f"{route.mode} (speculation off)",
+                "what one user feels" if route.interactive else "what the server completes",
+            ]
+        )
+    return out
+
+
+def floors(results: Results) -> list[list[str]]:
+    """The baseline against itself."""
+    return [
+        [
+            floor.kind,
+            floor.load,
+            floor.baseline,
+            str(floor.starts),
+            numbers.share(floor.decode, digits=1),
+            numbers.share(floor.aggregate, digits=1),
+            numbers.count(floor.identical, floor.identical_n),
+            numbers.share(floor.drift, digits=1),
+        ]
+        for floor in results.comparison.floors
+    ]
+
+
+def table(results: Results) -> list[dict[str, Any]]:
+    """M28: one row per kind, load and mode."""
+    return [_row(row) for kind in results.kinds for row in results.rows(kind)]
+
+
+def _row(row: CellResult) -> dict[str, Any]:
+    decode, aggregate, acceptance, identity = row.decode, row.aggregate, row.acceptance, row.identity
+    word = "baseline" if row.against is None else (row.verdict.word if row.verdict else row.status)
+    return {
+        "id": anchor(row.kind, row.load, row.mode),
+        "kind": row.kind,
+        "load": load_words(row),
+        "mode": row.mode,
+        "baseline": row.against is None,
+        "word": word,
+        "tone": tone(word),
+        "status": row.status,
+        "reasons": [(reason.message, reason.hint) for reason in (row.verdict.reasons if row.verdict else [])],
+        "agg": numbers.rate(row.agg_tok_s),
+        "gain": numbers.ratio(aggregate.ratio) if aggregate else "",
+        "decode": numbers.rate(row.p50_decode_tok_s),
+        "speedup": numbers.ratio(decode.ratio) if decode else "",
+        "interval": (numbers.interval(decode.low, decode.high) if decode.low is not None else decode.refused or "")
+        if decode
+        else "",
+        "ttft50": numbers.milliseconds(row.p50_ttft_s),
+        "ttft95": numbers.milliseconds(row.p95_ttft_s),
+        "acceptance": _acceptance_words(row),
+        "length": numbers.plain(acceptance.acceptance_length) if acceptance and acceptance.acceptance_length else "",
+        "identical": numbers.count(identity.identical, identity.n) if identity else "",
+        "requests": f"{row.requests - row.failed}/{row.requests}",
+        "starts": row.starts,
+        "energy": numbers.plain(row.energy_j_per_token) if row.energy_j_per_token is not None else "",
+        "cost": numbers.plain(row.cost_per_million) if row.cost_per_million is not None else "",
+    }
+
+
+def _acceptance_words(row: CellResult) -> str:
+    acceptance = row.acceptance
+    if acceptance is None or acceptance.status == "not_applicable":
+        return ""
+    if acceptance.status != "measured":
+        return acceptance.status.replace("_", " ")
+    return numbers.share(acceptance.acceptance_rate)
+
+
+def theory(results: Results) -> list[list[str]]:
+    """M29, M30: what acceptance promises, beside what was measured."""
+    out = []
+    for kind in results.kinds:
+        for row in results.rows(kind):
+            made = row.theory
+            if made is None or row.against is None:
+                continue
+            out.append(
+                [
+                    kind,
+                    load_words(row),
+                    row.mode,
+                    numbers.MISSING if made.k is None else str(made.k),
+                    numbers.share(row.acceptance.acceptance_rate if row.acceptance else None),
+                    numbers.plain(made.expected_length),
+                    numbers.plain(made.measured_length),
+                    numbers.ratio(made.ceiling),
+                    numbers.ratio(row.decode.ratio if row.decode else None),
+                    numbers.plain(made.step_cost_ratio),
+                    " ".join(finding.message for finding in made.diagnosis),
+                ]
+            )
+    return out
+
+
+def expectations(results: Results) -> list[tuple[str, str]]:
+    """M39, M40: surprises, claims and published results beside what was measured; (what, remark)."""
+    comparison = results.comparison
+    out = [(f"Surprise: {s.mode} on {s.kind}", f"{s.message} {s.hint}".strip()) for s in comparison.surprises]
+    for match in comparison.claims:
+        best = f"best measured here: {numbers.ratio(match.measured_best)}. " if match.measured_best is not None else ""
+        out.append(
+            (f"Claim for {match.claim.mode}: “{match.claim.text}” ({match.claim.source})", f"{best}{match.remark}")
+        )
+    for reference in comparison.references:
+        source = reference.reference
+        text = (
+            f"Published for {source.method} ({source.model}, {source.hardware}): "
+            f"{source.speedup_low:g} to {source.speedup_high:g}× ({source.source})"
+        )
+        place = f"{reference.mode}, {reference.kind}, {reference.load}"
+        out.append((text, f"{place}: {numbers.ratio(reference.measured)} here. {reference.remark}"))
+    return out
+
+
+def identity(results: Results) -> list[dict[str, Any]]:
+    """M5, M33: every row's judgement of its texts, with its differences."""
+    out = []
+    for kind in results.kinds:
+        for row in results.rows(kind):
+            judged = row.identity
+            if judged is None or row.against is None:
+                continue
+            out.append(
+                {
+                    "row": anchor(row.kind, row.load, row.mode),
+                    "kind": kind,
+                    "load": load_words(row),
+                    "mode": row.mode,
+                    "word": judged.word,
+                    "tone": {"same": "good", "differs": "bad"}.get(judged.word, "neutral"),
+                    "identical": numbers.count(judged.identical, judged.n),
+                    "control": numbers.count(judged.control_identical, judged.control_n),
+                    "median": numbers.plain(judged.median_at_char, 0),
+                    "earliest": numbers.plain(judged.earliest_at_char, 0),
+                    "reasons": [reason.message for reason in judged.reasons],
+                    "differences": judged.differences,
+                }
+            )
+    return out
+
+
+def stack(results: Results) -> list[tuple[str, str]]:
+    """M10: what the numbers were measured on."""
+    made = results.comparison.stack
+    if made is None:
+        return []
+    host, engine = made.host, made.engine
+    out = [
+        ("Engine", " ".join(part for part in (engine.software, engine.version, engine.build) if part)),
+        ("Image", engine.image or ""),
+        ("Image digest", engine.image_digest or ""),
+        *((f"GPU {gpu.index}", f"{gpu.name}, {numbers.gibibytes(gpu.memory_total_bytes)}") for gpu in made.gpus),
+        ("Driver", made.driver or ""),
+        ("CUDA", made.cuda or ""),
+        ("Host", f"{host.cpu}, {host.cores} cores, {numbers.gibibytes(host.memory_bytes)}"),
+        ("System", f"{host.system}, Python {host.python}" + (f", governor {host.governor}" if host.governor else "")),
+        *((f"Checkpoint: {role}", digest) for role, digest in sorted(made.checkpoints.items())),
+        ("specdec-lab", made.lab),
+    ]
+    return [(name, value) for name, value in out if value]
+
+
+def failed(results: Results) -> list[dict[str, Any]]:
+    """Modes that could not be measured: what failed, why, where the log is, what to do."""
+    return [
+        {
+            "mode": one.mode,
+            "replicates": ", ".join(map(str, one.replicates)),
+            "cause": one.failure.cause if one.failure else "No cell of it is there, and no reason is on file.",
+            "fix": one.failure.fix if one.failure else "Run the workflow again.",
+            "log": f"sessions/{one.mode}/r{one.replicates[0]}/{one.failure.log}"
+            if one.failure and one.failure.log
+            else "",
+            "excerpt": "\n".join(one.failure.excerpt) if one.failure else "",
+        }
+        for one in results.comparison.failed
+    ]
