@@ -37,6 +37,17 @@ def ask_for_stamps(sock: socket.socket) -> bool:
     return True
 
 
+def kernel_stamps() -> bool:
+    """Whether the kernel of this machine times what a TCP socket receives. Tried on a pair of sockets of our own."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as one:
+        other, _ = listener.accept()
+        with other:
+            if not ask_for_stamps(one):
+                return False
+            other.sendall(b"x")
+            return bool(one.recvmsg(1, ANCILLARY_BYTES)[1])
+
+
 def offset() -> float:
     """Monotonic minus wall clock, in seconds, from the quickest of a few readings (good to about a microsecond)."""
     best, value = float("inf"), 0.0

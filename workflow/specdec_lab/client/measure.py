@@ -44,6 +44,8 @@ class Measured:
     completed: bool
     aborted: str | None
     """Why the cell was aborted, when it was; the rows are then what was measured until then."""
+    origin: float
+    """The cell's start on the machine's monotonic clock (time.perf_counter): where `sent_s` counts from."""
     cpu_s: float
     """CPU time of this process while requests were under way."""
     parse_cpu_s: float
@@ -150,6 +152,7 @@ class Client:
             started_at=started_at,
             completed=completed,
             aborted=offer.aborted,
+            origin=offer.started_at,
             cpu_s=cpu_s,
             parse_cpu_s=parse_cpu_s,
         )

@@ -45,7 +45,7 @@ class PlainChunks:
             return None
 
     def match_frames(self, reads: Sequence[Read], start: int) -> list[str]:
-        """The answer texts of the reads from `start` on, as long as each is one HTTP chunk with one plain chunk in it."""
+        """The answer texts of the reads from `start` on, while each is one HTTP chunk with one plain chunk in it."""
         texts: list[str] = []
         if self._frame is None:
             return texts

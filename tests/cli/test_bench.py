@@ -1,0 +1,148 @@
+"""`specdec bench` on a scripted endpoint: one cell with its envelope, without Snakemake."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from specdec_lab.cli.bench import run
+from specdec_lab.client.scripted import DONE, Script, ScriptedServer, Seen, Step, delta, paced, sse, usage
+from specdec_lab.records.cell import Cell
+from specdec_lab.records.errors import UserError
+
+ANSWER = paced(
+    [sse(delta(content="a")), sse(delta(content="b")), sse(delta(finish="stop")), sse(usage(2)), DONE], gap_s=0.01
+)
+METRICS = """# TYPE vllm:spec_decode_num_drafts_total counter
+vllm:spec_decode_num_drafts_total{{engine="0",model_name="m"}} {drafts}
+# TYPE vllm:spec_decode_num_draft_tokens_total counter
+vllm:spec_decode_num_draft_tokens_total{{engine="0",model_name="m"}} {draft_tokens}
+# TYPE vllm:spec_decode_num_accepted_tokens_total counter
+vllm:spec_decode_num_accepted_tokens_total{{engine="0",model_name="m"}} {accepted}
+# TYPE vllm:generation_tokens_total counter
+vllm:generation_tokens_total{{engine="0",model_name="m"}} {generated}
+"""
+
+
+def without_metrics(seen: Seen) -> Script:
+    return ANSWER if seen.method == "POST" else Script(status=404)
+
+
+def command() -> typer.Typer:
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(run)
+    return app
+
+
+@pytest.fixture
+def prompt_file(tmp_path: Path) -> Path:
+    path = tmp_path / "prompts.jsonl"
+    rows = [
+        {"id": f"{kind}{i}", "kind": kind, "messages": [{"role": "user", "content": f"{kind} {i}"}], "max_tokens": 20}
+        for kind in ("code", "chat")
+        for i in range(6)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def bench(server: ScriptedServer, prompt_file: Path, *more: str) -> tuple[int, str, Path]:
+    out = prompt_file.parent / "cell.json"
+    arguments = ["--base-url", server.base_url, "--prompts", str(prompt_file), "--model", "m", "--out", str(out)]
+    result = CliRunner().invoke(command(), [*arguments, "--no-selftest", *more])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, out
+
+
+def test_a_cell_is_written_with_its_envelope_and_the_chosen_prompts(prompt_file: Path) -> None:
+    with ScriptedServer(without_metrics) as server:
+        code, printed, out = bench(server, prompt_file, "--concurrency", "2", "--kind", "code", "--limit", "4")
+    cell = Cell.read(out)
+    assert code == 0
+    assert [row.id for row in cell.rows] == ["code0", "code1", "code2", "code3"]
+    assert cell.schema_version == 1
+    assert (cell.summary.requests, cell.summary.failed, cell.summary.peak_in_flight) == (4, 0, 2)
+    assert cell.counters.source == "none"
+    assert cell.counters.acceptance.acceptance_rate is None
+    assert cell.cell.load.concurrency == 2
+    assert cell.warmup == {"requests": 2, "failed": 0}
+    assert "throughput" in printed
+
+
+def test_the_warm_up_sends_no_measured_prompt(prompt_file: Path) -> None:
+    with ScriptedServer(without_metrics) as server:
+        bench(server, prompt_file, "--concurrency", "3")
+        sent = [seen.json["messages"][0]["content"] for seen in server.posts]
+    assert len(sent) == 3 + 12
+    assert not set(sent[:3]) & set(sent[3:])
+    assert len(set(sent[3:])) == 12
+
+
+def test_json_on_stdout_can_be_read_by_a_machine(prompt_file: Path) -> None:
+    with ScriptedServer(without_metrics) as server:
+        code, printed, _ = bench(server, prompt_file, "--rate", "100", "--ttft-objective", "1", "--json")
+    made = json.loads(printed)
+    assert code == 0
+    assert made["summary"]["requested_rate"] == 100
+    assert made["summary"]["goodput"] == 1.0
+
+
+def test_acceptance_is_the_windows_after_the_warm_up(prompt_file: Path) -> None:
+    posts = 0
+
+    def script(seen: Seen) -> Script:
+        nonlocal posts
+        if seen.method == "POST":
+            posts += 1
+            return ANSWER
+        if seen.path != "/metrics":
+            return Script(status=404)
+        text = METRICS.format(drafts=10 * posts, draft_tokens=50 * posts, accepted=20 * posts, generated=2 * posts)
+        return Script([Step(0, text.encode())], content_type="text/plain")
+
+    with ScriptedServer(script) as server:
+        code, _, out = bench(server, prompt_file, "--concurrency", "2")
+    cell = Cell.read(out)
+    assert code == 0
+    assert cell.counters.acceptance.status == "measured"
+    assert cell.counters.acceptance.drafts == 10 * 12
+    assert cell.counters.acceptance.acceptance_rate == pytest.approx(0.4)
+
+
+def test_a_server_that_refuses_everything_gives_exit_code_1_and_a_partial_cell(prompt_file: Path) -> None:
+    bad = Script([Step(0, b'{"error":{"message":"overloaded"}}')], status=503, content_type="application/json")
+    with ScriptedServer(lambda seen: bad if seen.method == "POST" else Script(status=404)) as server:
+        code, printed, out = bench(server, prompt_file, "--concurrency", "1", "--warmup", "0")
+    cell = Cell.read(out)
+    assert code == 1
+    assert cell.summary.completed is False
+    assert "overloaded" in printed
+
+
+def test_what_is_asked_wrongly_is_refused_before_any_request(prompt_file: Path) -> None:
+    with ScriptedServer(without_metrics) as server:
+        for wrong in (
+            [],
+            ["--concurrency", "1", "--rate", "1"],
+            ["--concurrency", "1", "--kind", "nope"],
+            ["--concurrency", "1", "--limit", "99"],
+            ["--concurrency", "1", "--engine", "nope"],
+            ["--concurrency", "1", "--api-key-env", "SPECDEC_NOT_SET"],
+        ):
+            with pytest.raises(UserError):
+                bench(server, prompt_file, *wrong)
+        assert not server.posts
+
+
+def test_a_key_goes_into_the_header_and_into_no_file(prompt_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENDPOINT_KEY", "hf_TESTSECRET123")
+    with ScriptedServer(without_metrics) as server:
+        code, printed, out = bench(server, prompt_file, "--concurrency", "1", "--api-key-env", "ENDPOINT_KEY")
+        assert {seen.headers["authorization"] for seen in server.posts} == {"Bearer hf_TESTSECRET123"}
+    assert code == 0
+    assert "TESTSECRET" not in printed + out.read_text(encoding="utf-8")
