@@ -21,6 +21,7 @@ from ..provenance import hardware
 from ..provenance.host import host, packages
 from ..provenance.redact import redact
 from ..records.base import Finding
+from ..records.errors import UserError
 from ..records.prompt import Prompt
 from ..records.session import ServerLifetime
 from ..records.spec import CellSpec, ServerSpec, SessionSpec
@@ -87,10 +88,23 @@ def measure(job: Job, cells: Sequence[MissingCell], guard: Guard, say: Say) -> N
             except CellAborted as error:
                 error.partial.write(job.folder / "partial" / f"{cell.spec.name}.json")
                 raise
+            _refuse_spoilt(live.running)
             job.store.put(measured)
             live.lifetime = live.lifetime.model_copy(update={"cells": [*live.lifetime.cells, cell.spec.name]})
             job.store.put_lifetime(live.lifetime)
             watch.done(measured)
+
+
+def _refuse_spoilt(running: Running) -> None:
+    """A cell that was measured while the server lost its GPU is not used (case C1)."""
+    fault = running.fault()
+    if fault is not None:
+        raise UserError(
+            f"The cell cannot be used: {fault}.",
+            place=running.base_url,
+            fix="See the container toolkit's notes on systemd and cgroups; run the same command again.",
+            code="no_gpu_runtime",
+        )
 
 
 def _cell_job(job: Job, cell: MissingCell) -> CellJob:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .. import checkpoints, engines, prompts
 from ..checkpoints import Checkpoint
+from ..checkpoints.compatibility import require_compatible
 from ..engines.base import Engine
 from ..job import say
 from ..records.cell import Cell
@@ -52,6 +53,7 @@ def run(spec: str, *, mode: str, replicate: int, folder: Path, prompts_file: Pat
     if missing:
         job = Job(mode, replicate, session, engine, found, folder, store)
         with failing.recorded(job), Guard() as guard:
+            require_compatible(session.server.speculative, found)
             measure(job, missing, guard, say)
     return _assemble(mode, replicate, session, wanted, folder, store, measured=len(missing))
 
