@@ -20,7 +20,7 @@ from ..records.verdict import Verdict
 from .comparable import confounders
 from .findings import finding
 from .group import Ties, judge_group
-from .load import Folder, Heat, Measured, open_folder
+from .load import Heat, Measured, Source, open_folder
 from .overall import Remembered, over_all_cells
 
 PROBE_FILE = "probe.json"
@@ -28,8 +28,11 @@ PROBE_FILE = "probe.json"
 
 def compare(results_dir: Path) -> Comparison:
     """Judge every cell of a results folder; UserError when there is nothing to judge."""
-    folder = open_folder(results_dir)
-    ties = read_ties(results_dir)
+    return judge(open_folder(results_dir), read_ties(results_dir))
+
+
+def judge(folder: Source, ties: Ties) -> Comparison:
+    """Judge cells from wherever they come, one kind and load at a time."""
     results: list[CellResult] = []
     floors: list[Floor] = []
     seen = _Seen()
@@ -132,7 +135,7 @@ def _middle(values: Iterable[float | None]) -> float | None:
     return median(value for value in values if value is not None)
 
 
-def _absent(mode: PlannedMode, cell: CellSpec, folder: Folder) -> CellResult:
+def _absent(mode: PlannedMode, cell: CellSpec, folder: Source) -> CellResult:
     """A planned row without a measurement: failed when a failure is on file, else missing. Never zeros (C2)."""
     failure = next((one for one in folder.failures if one.mode == mode.name), None)
     if failure is not None:
@@ -152,7 +155,7 @@ def _absent(mode: PlannedMode, cell: CellSpec, folder: Folder) -> CellResult:
     )
 
 
-def _failed(folder: Folder, rows: list[CellResult]) -> list[FailedMode]:
+def _failed(folder: Source, rows: list[CellResult]) -> list[FailedMode]:
     """Modes with a failure on file, and modes that have no cell at all."""
     found = []
     for mode in folder.plan.modes:
@@ -164,7 +167,7 @@ def _failed(folder: Folder, rows: list[CellResult]) -> list[FailedMode]:
     return found
 
 
-def _whole_run(folder: Folder, floors: list[Floor]) -> list[Finding]:
+def _whole_run(folder: Source, floors: list[Floor]) -> list[Finding]:
     """Remarks on the run as a whole (M25)."""
     found = []
     for base in (mode for mode in folder.plan.modes if mode.against is None):

@@ -38,6 +38,9 @@ def write_deploy(decision: Decision, comparison: Comparison, folder: Path) -> De
         spec = comparison.specs.get(mode)
         if spec is None or spec.server.launcher == "attach":
             continue
+        if "target" not in spec.checkpoints:
+            problems.append(finding("no_command", f"No serve command for {mode}: its target is not named in its spec."))
+            continue
         try:
             serve[mode] = get(spec.server.engine).deploy_command(spec.server, named_models(spec))
         except (UserError, ImportError, KeyError) as error:

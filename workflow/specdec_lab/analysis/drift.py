@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from datetime import datetime
 
 from ..records.base import Finding
 from .findings import finding
 from .load import Measured
-from .statistics import logs
+from .statistics import Spread, logs, quantile
 
+OUTGROWN = 2.0
+"""A difference this many times as large as the noise or the drift beside it is not made by them."""
 CLOCK_SHARE = 0.03
 """Median clocks of a mode and its baseline further apart than this are not the same machine."""
 
@@ -61,32 +64,49 @@ def throttling(cells: Sequence[Measured]) -> list[Finding]:
     )
 
 
-def explains(cells: Sequence[Measured], baseline: Sequence[Measured], *, margin: float) -> list[Finding]:
+def explains(
+    cells: Sequence[Measured], baseline: Sequence[Measured], *, spread: Spread, margin: float, confidence: float
+) -> list[Finding]:
     """Whether the baseline's trend over time, followed to the moments of the mode's starts, accounts for the gain.
 
-    Least squares of log P50 decode over the place in the run, baseline only. Findings only if the plain gain clears the
-    margin and the gain against the trend does not. Also remarks when a mode ran wholly before or after its baseline.
+    Least squares of y = log P50 decode over the time x in the run, baseline only. A mode that ran between the opening
+    and the closing baseline must still clear the margin against the trend. One that ran outside that time must do so
+    with certainty, for a trend that is drawn out is a guess: its gain against the trend must exceed
+    t * s' * sqrt(1/R_m + 1/R_b + (mean x_m - mean x_b)^2 / sum (x_b - mean x_b)^2).
     """
-    everything = in_time([*cells, *baseline])
-    place = {id(cell): float(i) for i, cell in enumerate(everything)}
-    base = [(place[id(cell)], math.log(rate)) for cell in baseline if (rate := cell.p50_decode)]
-    ours = [(place[id(cell)], math.log(rate)) for cell in cells if (rate := cell.p50_decode)]
-    if len(base) < 2 or not ours or not all(cell.started_at for cell in everything):
+    base = [(at, math.log(rate)) for cell in baseline if (at := _moment(cell)) and (rate := cell.p50_decode)]
+    ours = [(at, math.log(rate)) for cell in cells if (at := _moment(cell)) and (rate := cell.p50_decode)]
+    moments = [x for x, _ in [*base, *ours]]
+    if len(base) < 2 or not ours or len(set(moments)) < len(moments):
         return []
-    found = []
-    if max(x for x, _ in ours) > max(x for x, _ in base) or min(x for x, _ in ours) < min(x for x, _ in base):
-        found.append(
-            finding("not_bracketed", f"{cells[0].mode} ran outside the time between opening and closing baseline.")
-        )
     mean_x, mean_y = _mean([x for x, _ in base]), _mean([y for _, y in base])
     width = sum((x - mean_x) ** 2 for x, _ in base)
     slope = sum((x - mean_x) * (y - mean_y) for x, y in base) / width
     plain = _mean([y for _, y in ours]) - mean_y
     adjusted = _mean([y - (mean_y + slope * (x - mean_x)) for x, y in ours])
-    if plain >= math.log1p(margin) > adjusted:
+    outside = max(x for x, _ in ours) > max(x for x, _ in base) or min(x for x, _ in ours) < min(x for x, _ in base)
+    found = []
+    needed = math.log1p(margin)
+    if outside:
+        text = f"{cells[0].mode} ran outside the time between opening and closing baseline."
+        found.append(finding("not_bracketed", text))
+        away = _mean([x for x, _ in ours]) - mean_x
+        error = spread.moderated * math.sqrt(1 / len(ours) + 1 / len(base) + away**2 / width)
+        needed = max(needed, quantile(1 - (1 - confidence) / 2, spread) * error)
+    if plain >= math.log1p(margin) and adjusted < needed:
         text = f"{math.exp(plain):.2f}x, but {math.exp(adjusted):.2f}x against the baseline's own trend over the run."
         found.append(finding("drift_explains", text))
     return found
+
+
+def outgrown(found: Sequence[Finding], ratio: float | None, drift: float | None) -> list[Finding]:
+    """The findings, with a drift only warned of when the mode's gain is `OUTGROWN` times as large.
+
+    The starts are interleaved, so a drift adds to their spread and hardly to their mean.
+    """
+    if ratio is None or drift is None or max(ratio, 1 / ratio) - 1 < OUTGROWN * abs(drift):
+        return list(found)
+    return [one.model_copy(update={"severity": "warn"}) if one.code == "drift" else one for one in found]
 
 
 def clocks(cells: Sequence[Measured], baseline: Sequence[Measured]) -> list[Finding]:
@@ -97,6 +117,14 @@ def clocks(cells: Sequence[Measured], baseline: Sequence[Measured]) -> list[Find
         return []
     text = f"{cells[0].mode} ran at {math.exp(_mean(ours)):.0f} MHz, its baseline at {math.exp(_mean(theirs)):.0f} MHz."
     return [finding("clocks_differ", text)]
+
+
+def _moment(cell: Measured) -> float | None:
+    """When the cell began, in seconds; None when the file does not say."""
+    try:
+        return datetime.fromisoformat(cell.started_at).timestamp()
+    except ValueError:
+        return None
 
 
 def _mean(values: Sequence[float]) -> float:

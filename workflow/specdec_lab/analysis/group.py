@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..quantities import median
 from ..records.base import Finding
-from ..records.comparison import CellResult, Floor, Gain, Identity, Paired
+from ..records.comparison import CellResult, Floor, Gain, Identity
 from ..records.decision import DecisionRules, Plan, PlannedMode
 from ..records.spec import CellSpec
 from . import drift, plausibility
@@ -16,7 +15,8 @@ from .comparable import BLOCKING, obstacles
 from .findings import finding
 from .identity import judge
 from .load import Measured
-from .statistics import Spread, gain, gap, geometric_mean, logs, pooled, shown, starts_needed
+from .pairing import FEWEST, paired, per_prompt
+from .statistics import Spread, gain, gap, geometric_mean, logs, pooled, shown, starts_needed, typical_gap
 from .theory import added, theory
 from .verdicts import verdict
 
@@ -49,9 +49,9 @@ class Family:
         return pooled([logs(rate(cell) for cell in cells) for cells in [self.baseline, *self.modes.values()]])
 
     def floor(self, rate: Rate) -> float | None:
-        """The A/A floor: the widest gap between two starts of the baseline, or of a placebo, which is the same."""
+        """The A/A floor: how far two starts of the baseline lie apart, or of a placebo, which is the same."""
         same = [self.baseline, *(self.modes[name] for name in self.placebos if name in self.modes)]
-        gaps = [apart for cells in same if (apart := gap([rate(cell) for cell in cells])) is not None]
+        gaps = [apart for cells in same if (apart := typical_gap([rate(cell) for cell in cells])) is not None]
         return max(gaps, default=None)
 
 
@@ -144,11 +144,21 @@ def _row(
         if any(one.code in ("no_stack", "unreadable") for one in found if one.severity == "error"):
             row = _without_numbers(row)
         word = verdict(
-            decode=None, is_shown=False, starts_needed=None, identity=None, findings=found, mode_gap=None, rules=rules
+            decode=None,
+            per_prompt=None,
+            is_shown=False,
+            starts_needed=None,
+            identity=None,
+            findings=found,
+            gaps=(None, None),
+            rules=rules,
         )
         return row.model_copy(update={"findings": _once(found), "verdict": word})
-    found += drift.explains(cells, base, margin=rules.margin) + drift.clocks(cells, base)
+    spread = family.spread(lambda cell: cell.p50_decode)
+    found += drift.explains(cells, base, spread=spread, margin=rules.margin, confidence=rules.confidence)
+    found += drift.clocks(cells, base)
     decode = _gain(family, mode.name, lambda cell: cell.p50_decode, rules)
+    found = drift.outgrown(found, decode.ratio, floor.drift)
     identity = _identity(family, mode, cells, ties, rules)
     explained = theory(
         row.acceptance,
@@ -164,26 +174,31 @@ def _row(
         found.append(finding("short_answers", f"Decoding is {row.decode_share:.0%} of a request's time."))
     if mode.lossy or any(cell.session.lossy for cell in cells):
         found.append(finding("lossy", f"{mode.name} may change the text."))
-    spread = family.spread(lambda cell: cell.p50_decode)
+    per = per_prompt(cells, base, [base, *family.modes.values()], rules)
     ours, theirs = [cell.p50_decode for cell in cells], [cell.p50_decode for cell in base]
+    is_shown = shown(decode, ours, theirs, spread)
+    if per is not None and per.prompts >= FEWEST:
+        spread = per.spread
+        is_shown = shown(per.gain, per.ours, per.theirs, spread) and (decode.low or 0.0) > 1
     found = _once(found)
     return row.model_copy(
         update={
             "decode": decode,
             "aggregate": _gain(family, mode.name, lambda cell: cell.agg_tok_s, rules),
             "ttft": _gain(family, mode.name, lambda cell: cell.ttft(50), rules),
-            "per_prompt": _per_prompt(family, mode.name, rules),
-            "paired": _paired(cells, base),
+            "per_prompt": per.gain if per is not None else None,
+            "paired": paired(cells, base),
             "identity": identity,
             "theory": explained,
             "findings": found,
             "verdict": verdict(
                 decode=decode,
-                is_shown=shown(decode, ours, theirs, spread),
+                per_prompt=per.gain if per is not None else None,
+                is_shown=is_shown,
                 starts_needed=starts_needed(decode.ratio or 1.0, spread, 1 + len(family.modes)),
                 identity=identity,
                 findings=found,
-                mode_gap=gap(ours),
+                gaps=(gap(theirs), gap(ours)),
                 rules=rules,
             ),
         }
@@ -266,58 +281,6 @@ def _gain(family: Family, mode: str, rate: Rate, rules: DecisionRules) -> Gain:
         margin=rules.margin,
         confidence=rules.confidence,
     )
-
-
-def _per_prompt(family: Family, mode: str, rules: DecisionRules) -> Gain | None:
-    """Geometric mean over the prompts that every start of both has, as one number per start (D9)."""
-    cells, base = family.modes[mode], family.baseline
-    rates = {id(cell): _rates(cell) for cell in [*cells, *base]}
-    prompts = set.intersection(*(set(found) for found in rates.values()))
-    if not prompts:
-        return None
-
-    def mean(cell: Measured) -> float:
-        return math.exp(sum(math.log(rates[id(cell)][p]) for p in prompts) / len(prompts))
-
-    ours, theirs = [mean(cell) for cell in cells], [mean(cell) for cell in base]
-    return gain(
-        ours,
-        theirs,
-        spread=pooled([logs(ours), logs(theirs)]),
-        floor=gap(theirs),
-        margin=rules.margin,
-        confidence=rules.confidence,
-    )
-
-
-def _rates(cell: Measured) -> dict[str, float]:
-    return {one.id: one.decode_tok_s for one in cell.ok if one.decode_tok_s}
-
-
-def _paired(cells: Sequence[Measured], baseline: Sequence[Measured]) -> Paired:
-    """Each rule is antisymmetric: swapping mode and baseline gives the reciprocal (D9)."""
-    ours, theirs = [_rates(cell) for cell in cells], [_rates(cell) for cell in baseline]
-    prompts = sorted(set.intersection(*(set(found) for found in [*ours, *theirs])))
-    pairs = {p: (geometric_mean([one[p] for one in ours]), geometric_mean([one[p] for one in theirs])) for p in prompts}
-    known = {p: (mine, base) for p, (mine, base) in pairs.items() if mine and base}
-    mine_tokens = {one.id: one.tokens for one in cells[0].ok if one.tokens is not None}
-    base_tokens = {one.id: one.tokens for one in baseline[0].ok if one.tokens is not None}
-    ratios = [math.log(mine / base) for mine, base in known.values()]
-    return Paired(
-        prompts=len(known),
-        geometric=math.exp(sum(ratios) / len(ratios)) if ratios else None,
-        total_time=_total_time(known, mine_tokens, base_tokens),
-        slower=sum(ratio < -1e-9 for ratio in ratios),
-        length_differs=sum(mine_tokens[p] != base_tokens[p] for p in mine_tokens.keys() & base_tokens.keys()),
-    )
-
-
-def _total_time(rates: dict[str, tuple[float, float]], ours: dict[str, int], theirs: dict[str, int]) -> float | None:
-    """Seconds per decoded token over all prompts, baseline / mode; decoded tokens = completion tokens - 1."""
-    counted = [p for p in rates if ours.get(p, 0) > 1 and theirs.get(p, 0) > 1]
-    mine = sum((ours[p] - 1) / rates[p][0] for p in counted), sum(ours[p] - 1 for p in counted)
-    base = sum((theirs[p] - 1) / rates[p][1] for p in counted), sum(theirs[p] - 1 for p in counted)
-    return (base[0] / base[1]) / (mine[0] / mine[1]) if counted else None
 
 
 def _identity(

@@ -28,6 +28,8 @@ EARLY_CHARS = 40
 """A first difference before this character is early..."""
 EARLY_SHARE = 0.1
 """...or, in a short text, within this share of it."""
+SYSTEMATIC_SHARE = 0.1
+"""More texts than this that differ in every start are no chance, however much the baseline varies by itself."""
 SIGNIFICANT = 0.05
 """Fisher p below which a mode differs more often than the control."""
 
@@ -164,7 +166,7 @@ def judge(
         return _with(result, "not judged", [finding("lossy", "This verification may change the text by design.")])
     if temperature > 0:
         return _with(result, "not judged", [finding("sampling", f"Measured at temperature {temperature:g}.")])
-    word, reasons = _word(result, found, control, excess, identical_share)
+    word, reasons = _word(result, found, control, excess, systematic(starts, baseline), identical_share)
     if batched and found:
         reasons.append(finding("batched", "More than one request ran at a time."))
     return _with(result, word, reasons)
@@ -209,6 +211,20 @@ def _rate(pairs: Sequence[tuple[Texts, Texts]]) -> float:
     return differing / compared if compared else 0.0
 
 
+def systematic(starts: Sequence[Texts], baseline: Sequence[Texts]) -> int | None:
+    """Prompts on which all starts of the baseline agree and every start of the mode differs from them.
+
+    Chance flips hardly ever do that; a fault does, and so does rounding that speculation changes in the same way each
+    time. None with fewer than two starts on either side.
+    """
+    if len(starts) < 2 or len(baseline) < 2:
+        return None
+    shared = set.intersection(*(set(one) for one in [*starts, *baseline]))
+    first = baseline[0]
+    agreed = [p for p in shared if not any(_parted(one[p], first[p]) for one in baseline[1:])]
+    return sum(all(_parted(one[p], first[p]) for one in starts) for p in agreed)
+
+
 def _parted(one: Text, other: Text) -> bool:
     return (one.answer or "") != (other.answer or "") or (one.reasoning or "") != (other.reasoning or "")
 
@@ -218,6 +234,7 @@ def _word(
     found: Sequence[Difference],
     control: Sequence[Difference] | None,
     excess: _Excess,
+    systematic: int | None,
     identical_share: float,
 ) -> tuple[IdentityWord, list[Finding]]:
     """Case D4, in the order in which the questions are asked."""
@@ -258,12 +275,15 @@ def _word(
     if control is None:
         return "undecided", [*reasons, finding("text_undecided", f"{told}.")]
     soon_control = sum(early(one) for one in control)
+    allowed = max(allowed, 1.0)
     as_rare = excess.control is not None and excess.mode - excess.control <= (1 - identical_share) + excess.error
-    if own and not more and as_rare and soon <= soon_control + max(1, allowed) and not spoilt:
+    random = systematic is None or systematic <= max(allowed, min(own, SYSTEMATIC_SHARE * n))
+    if own and not more and as_rare and random and soon <= soon_control + allowed and not spoilt:
         text = f"{told}; not distinguishable from the baseline's own variation. {_beside(result)}"
         return "within own variation", [*reasons, finding("own_variation", text)]
     late = "" if soon else ", late"
-    return "undecided", [*reasons, finding("text_undecided", f"{told}{late}: undecided. {_beside(result)}")]
+    always = f" {systematic} in every start of the mode." if systematic else ""
+    return "undecided", [*reasons, finding("text_undecided", f"{told}{late}: undecided.{always} {_beside(result)}")]
 
 
 def _beside(result: Identity) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 from statistics import median as middle
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import from_json
@@ -149,6 +149,17 @@ class Measured:
         known = [pair for pair in known if pair[0] is not None]
         whole = sum(total or 0 for _, total in known)
         return sum(part or 0 for part, _ in known) / whole if whole else None
+
+
+class Source(Protocol):
+    """Where cells come from: a results folder, or a simulation."""
+
+    plan: Plan
+    failures: list[Failure]
+    sessions: list[Session]
+
+    def groups(self) -> Iterator[tuple[str, list[Measured]]]:
+        """Cell name and the cells of that name, of all modes and starts."""
 
 
 @dataclass(slots=True)

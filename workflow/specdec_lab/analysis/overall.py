@@ -60,7 +60,7 @@ def _doubted(row: CellResult, found: list[Finding]) -> CellResult:
 
 
 def _text_doubted(row: CellResult, found: Finding | None) -> CellResult:
-    if found is None or row.identity is None or row.identity.word != "within own variation":
+    if found is None or row.identity is None or row.identity.word not in ("within own variation", "undecided"):
         return row
     if any(reason.code == "near_ties" for reason in row.identity.reasons):
         return row

@@ -182,15 +182,16 @@ def decision_page(decision: Decision, comparison: Comparison) -> str:
     for found in decision.findings:
         lines += [f"Note: {found.message} {found.hint}".rstrip(), ""]
     rules = decision.rules
+    share = f"{rules.identical_share:.0%}"
     where = f" at concurrency {rules.at}" if rules.at is not None else ""
     lines += [
         "## The rule",
         "",
-        f"Fixed beforehand: P50 decode gains {rules.margin:.0%} or more{where}, shown over fresh server starts "
+        f"Fixed beforehand: P50 decode gains {rules.margin:.0%} or more{where}, shown over fresh starts "
         "and beyond the baseline's own noise; throughput does not fall by more than "
-        f"{rules.throughput_loss:.0%}; {rules.identical_share:.0%} of the texts are the baseline's, or they differ no "
-        "more often than the baseline from itself. Ties go to the simpler mode. One start, missing cells, or "
-        "speculation that was not exercised never suffice.",
+        f"{rules.throughput_loss:.0%}; {share} of the texts are the baseline's (one late difference "
+        "is allowed), or they differ no more often than the baseline from itself. Ties go to the simpler mode. One "
+        "start, missing cells, or speculation that was not exercised never suffice.",
         "",
     ]
     return "\n".join(lines)

@@ -13,7 +13,11 @@ Notation: x[m, i] is one quantity (a P50 decode rate, say) of start i of mode m;
     interval           = exp(g -+ t(confidence, d0 + nu) * standard error)
     shown at all  g    > t(1 - level, d0 + nu) * standard error,  and every start of the mode beats every start of the
                          baseline,  and exp(g) - 1 exceeds the A/A floor
-    A/A floor          = largest x / smallest x - 1 over the baseline's starts (and a placebo's, which is a baseline)
+    A/A floor          = exp(root mean square of y[i] - y[j] over all pairs of the baseline's starts) - 1: for two
+                         starts their gap, for more the gap that two typically have (a placebo's starts count too)
+
+Size and certainty are asked of two quantities. The size is that of P50 decode, for that is what one user feels. Whether
+there is a difference at all is asked of the per-prompt mean (see `pairing`), which is steadier, if enough prompts pair.
 
 Two starts per mode leave a plain t interval with two degrees of freedom, which is useless. Two things make it honest
 and usable: the variance is pooled over all modes of the cell, and it is moderated (as in Smyth 2004, Stat. Appl. Genet.
@@ -84,6 +88,16 @@ def gap(values: Sequence[float | None]) -> float | None:
     return math.expm1(max(known) - min(known)) if len(known) > 1 else None
 
 
+def typical_gap(values: Sequence[float | None]) -> float | None:
+    """The A/A floor of one mode: exp(root mean square of the differences of logs over all pairs) - 1.
+
+    With two values it is their gap. The widest gap of many starts would grow with their number, and so would punish
+    whoever measures more. None with fewer than two values.
+    """
+    spread = pooled([logs(values)])
+    return None if spread.sd is None else math.expm1(math.sqrt(2) * spread.sd)
+
+
 def level_for(starts: int) -> float:
     """One-sided error level at which a difference counts as shown."""
     return LEVEL.get(starts, LEVEL_MANY)
@@ -122,8 +136,8 @@ def gain(
         side = "the mode" if len(ours) < 2 else "the baseline"
         return known.model_copy(update={"refused": f"{side} has one start, which cannot show its own spread"})
     error = standard_error(len(ours), len(theirs), spread)
-    half = _t(1 - (1 - confidence) / 2, spread) * error
-    needed = max(math.exp(_t(1 - level_for(fewest), spread) * error), 1 + margin, 1 + (floor or 0.0))
+    half = quantile(1 - (1 - confidence) / 2, spread) * error
+    needed = max(math.exp(quantile(1 - level_for(fewest), spread) * error), 1 + margin, 1 + (floor or 0.0))
     return known.model_copy(
         update={
             "low": math.exp(estimate - half),
@@ -145,7 +159,7 @@ def shown(measured: Gain, mode: Sequence[float | None], baseline: Sequence[float
     fewest = min(len(ours), len(theirs))
     if measured.ratio is None or fewest < 2:
         return False
-    needed = _t(1 - level_for(fewest), spread) * standard_error(len(ours), len(theirs), spread)
+    needed = quantile(1 - level_for(fewest), spread) * standard_error(len(ours), len(theirs), spread)
     beyond_floor = measured.floor is None or measured.ratio - 1 > measured.floor
     return math.log(measured.ratio) > needed and beyond_floor and min(ours) > max(theirs)
 
@@ -160,12 +174,12 @@ def starts_needed(ratio: float, spread: Spread, modes: int) -> int | None:
     for starts in range(2, 13):
         later = Spread(sd=spread.sd, degrees=float(max(modes, 2) * (starts - 1)))
         error = standard_error(starts, starts, later)
-        if math.log(ratio) > (_t(1 - level_for(starts), later) + 0.5) * error:
+        if math.log(ratio) > (quantile(1 - level_for(starts), later) + 0.5) * error:
             return starts
     return None
 
 
-def _t(probability: float, spread: Spread) -> float:
+def quantile(probability: float, spread: Spread) -> float:
     """Quantile of Student's t with d0 + nu degrees of freedom."""
     from scipy.special import stdtrit
 

@@ -13,22 +13,26 @@ from ..records.comparison import Gain, Identity
 from ..records.decision import DecisionRules
 from ..records.verdict import Verdict, Word
 from .comparable import BLOCKING
+from .drift import OUTGROWN
 from .findings import errors, finding
 
+Gaps = tuple[float | None, float | None]
+"""Widest gap between two starts, as a share: of the baseline and of the mode."""
 UNUSED = frozenset({"not_exercised", "speculation_absent"})
 
 
 def verdict(
     *,
     decode: Gain | None,
+    per_prompt: Gain | None,
     is_shown: bool,
     starts_needed: int | None,
     identity: Identity | None,
     findings: Sequence[Finding],
-    mode_gap: float | None,
+    gaps: Gaps,
     rules: DecisionRules,
 ) -> Verdict:
-    """The verdict on P50 decode of one mode in one cell. `mode_gap`: how far the mode's own starts are apart."""
+    """The verdict on P50 decode of one mode in one cell. `gaps`: how far the starts of a side lie apart at most."""
     blocked = [one for one in findings if one.code in BLOCKING and one.severity == "error"]
     if blocked:
         return Verdict(word="not comparable", reasons=blocked)
@@ -44,15 +48,22 @@ def verdict(
     grave = errors(list(findings))
     if grave:
         return Verdict(word="unreliable", reasons=grave)
-    word, reasons = _difference(decode, is_shown, starts_needed, mode_gap, rules)
+    word, reasons = _difference(decode, per_prompt, is_shown, starts_needed, gaps, rules)
     return Verdict(word=word, reasons=[*reasons, *(one for one in findings if one.severity == "warn")])
 
 
 def _difference(
-    gain: Gain, is_shown: bool, starts_needed: int | None, mode_gap: float | None, rules: DecisionRules
+    gain: Gain,
+    per_prompt: Gain | None,
+    is_shown: bool,
+    starts_needed: int | None,
+    gaps: Gaps,
+    rules: DecisionRules,
 ) -> tuple[Word, list[Finding]]:
     ratio = gain.ratio or 1.0
     told = f"{ratio:.2f}x P50 decode"
+    if per_prompt is not None and per_prompt.ratio is not None and abs(per_prompt.ratio - ratio) > 0.02 * ratio:
+        told += f", {per_prompt.ratio:.2f}x per prompt"
     if gain.baseline_starts < 2:
         return "undecided", [finding("no_floor", f"{told}, but the baseline ran once: there is no noise floor.")]
     size = max(ratio, 1 / ratio) - 1
@@ -60,8 +71,9 @@ def _difference(
     if size <= floor:
         text = f"{told} lies inside the noise floor of {floor:.1%} between two starts of the baseline."
         return "no difference shown", [finding("inside_floor", text)]
-    for who, apart in (("the baseline", floor), ("this mode", mode_gap or 0.0)):
-        if apart >= rules.noise_limit and size < 3 * apart:
+    for who, widest in zip(("the baseline", "this mode"), gaps, strict=True):
+        apart = widest or 0.0
+        if apart >= rules.noise_limit and size < OUTGROWN * apart:
             return "unreliable", [finding("noise_high", f"Starts of {who} lie {apart:.1%} apart ({told}).")]
     if gain.starts < 2:
         return "undecided", [finding("one_start", f"{told} from a single start.")]

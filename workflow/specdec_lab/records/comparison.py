@@ -33,7 +33,7 @@ class Gain(Record):
         default=None, description="Why there is no interval: one start cannot show its own spread."
     )
     floor: float | None = Field(
-        default=None, description="A/A floor: how far two starts of the same thing differ, as a share (0.04 = 4 %)."
+        default=None, description="A/A floor: how far two starts of the same thing typically differ (0.04 = 4 %)."
     )
     starts: int = 0
     baseline_starts: int = 0
