@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
 
+from ..engines.ledger import ledger
 from ..records.base import Finding
 from ..records.comparison import Confounder
 from ..records.session import Session
@@ -27,8 +27,6 @@ BLOCKING = frozenset(
     }
 )
 """Codes that make a row `not comparable`."""
-NOT_CONFOUNDERS = frozenset({"speculative_config", "speculative", "non_default_args", "argv", "drafter"})
-"""Facts that differ because one server speculates, and say nothing more."""
 
 
 def obstacles(mine: Measured, base: Measured) -> list[Finding]:
@@ -45,6 +43,8 @@ def obstacles(mine: Measured, base: Measured) -> list[Finding]:
         ("prompts_differ", "prompts", "prompt set"),
         ("hardware_differs", "hardware", "hardware"),
         ("image_differs", "image", "engine image"),
+        ("image_differs", "engine", "engine program"),
+        ("checkpoint_differs", "checkpoint.target", "target checkpoint"),
     ):
         differ(code, what, _short(mine.digests.get(key)), _short(base.digests.get(key)))
     if mine.stack is not None and base.stack is not None:
@@ -60,33 +60,22 @@ def obstacles(mine: Measured, base: Measured) -> list[Finding]:
     return _once(found)
 
 
-def confounders(sessions: Iterable[Session], against: dict[str, str | None]) -> list[Confounder]:
-    """B3: facts of the servers that differ between a mode and its baseline, beyond the speculation itself."""
-    facts: dict[str, dict[str, Any]] = {}
-    for session in sessions:
-        for lifetime in session.lifetimes:
-            facts.setdefault(session.mode, {}).update(lifetime.facts)
-        spec = session.spec.server
-        facts.setdefault(session.mode, {}).update({f"flag {name}": value for name, value in spec.args.items()})
-        facts[session.mode].update({f"env {name}": value for name, value in spec.env.items()})
-    found = []
-    for mode, base in against.items():
-        if base is None or mode not in facts or base not in facts:
-            continue
-        ours, theirs = facts[mode], facts[base]
-        for name in sorted((ours.keys() | theirs.keys()) - NOT_CONFOUNDERS):
-            if ours.get(name) != theirs.get(name):
-                declared = name.startswith(("flag ", "env "))
-                found.append(
-                    Confounder(
-                        mode=mode,
-                        fact=name,
-                        baseline=_word(theirs.get(name)),
-                        value=_word(ours.get(name)),
-                        declared=declared,
-                    )
-                )
-    return found
+def confounders(sessions: Iterable[Session], against: Mapping[str, str | None]) -> list[Confounder]:
+    """B3: what differs between a mode's server and its baseline's beyond the speculation that was asked for."""
+    facts = {session.mode: session.lifetimes[-1].facts for session in sessions if session.lifetimes}
+    return [
+        Confounder(
+            mode=mode,
+            fact=entry.what,
+            baseline=_word(entry.baseline),
+            value=_word(entry.mode),
+            declared=entry.origin == "argument",
+            meaning=entry.meaning,
+        )
+        for mode, base in against.items()
+        if base is not None and mode in facts and base in facts
+        for entry in ledger(facts[base], facts[mode])
+    ]
 
 
 def _word(value: object) -> str:

@@ -18,9 +18,11 @@ from ..records.spec import CellSpec, SessionSpec
 from ..records.stack import Stack
 from ..records.verdict import Verdict
 from .comparable import confounders
+from .curves import curves
 from .findings import finding
 from .group import Ties, judge_group
 from .load import Heat, Measured, Source, open_folder
+from .outlook import with_outlook
 from .overall import Remembered, over_all_cells
 
 PROBE_FILE = "probe.json"
@@ -67,7 +69,8 @@ def judge(folder: Source, ties: Ties) -> Comparison:
         stack=seen.stack,
         specs=seen.specs,
     )
-    return over_all_cells(comparison, seen.memory)
+    judged = with_outlook(over_all_cells(comparison, seen.memory))
+    return judged.model_copy(update={"curves": curves(judged)})
 
 
 def read_ties(results_dir: Path) -> Ties:

@@ -142,6 +142,12 @@ def _notes(comparison: Comparison) -> list[str]:
         for found in [*row.findings, *(row.theory.diagnosis if row.theory else [])]:
             if found.severity != "info":
                 where.setdefault(found.message, []).append(f"{row.kind} {row.load} {row.mode}")
+    for one in comparison.confounders:
+        how = "by its flags" if one.declared else "by itself"
+        text = f"{one.mode} differs from its baseline {how}: {one.fact} {one.value} instead of {one.baseline}"
+        where.setdefault(f"{text} ({one.meaning})" if one.meaning else text, [])
+    for told in [*(one.message for one in comparison.surprises), *(one.remark for one in comparison.claims)]:
+        where.setdefault(told, [])
     lines = []
     for message, rows in where.items():
         places = f" [{'; '.join(rows[:3])}{', ...' if len(rows) > 3 else ''}]" if rows else ""

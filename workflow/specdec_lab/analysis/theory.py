@@ -32,6 +32,16 @@ LOOKUP_METHODS = frozenset(
     }
 )
 """Methods that look their drafts up instead of running a model."""
+DRAFT_LENGTHS = (
+    "num_speculative_tokens",
+    "speculative-num-draft-tokens",
+    "draft-n-max",
+    "spec-draft-n-max",
+    "ngram-simple-size-m",
+    "ngram-map-k-size-m",
+    "ngram-mod-n-max",
+)
+"""What the engines call K."""
 LOW_RATE, HIGH_RATE = 0.5, 0.75
 LITTLE_SPEEDUP = 1.2
 WRONG_HEAD_RATE = 0.05
@@ -52,7 +62,7 @@ def draft_length(speculative: dict[str, Any] | None) -> int | None:
     """K in the engine's words; None when the spec does not say."""
     if not speculative:
         return None
-    for name in ("num_speculative_tokens", "speculative-num-draft-tokens", "spec-draft-n-max", "draft-max", "k"):
+    for name in DRAFT_LENGTHS:
         value = speculative.get(name, speculative.get(name.replace("-", "_")))
         if isinstance(value, int) and not isinstance(value, bool):
             return value
@@ -105,7 +115,8 @@ def added(windows: Sequence[Acceptance]) -> Acceptance | None:
 def theory(
     acceptance: Acceptance | None,
     *,
-    speculative: dict[str, Any] | None,
+    k: int | None,
+    method: str | None,
     completion_tokens: int | None,
     speedup: float | None,
     made_up: bool = False,
@@ -119,8 +130,7 @@ def theory(
     if acceptance is None or acceptance.status != "measured" or acceptance.acceptance_rate is None:
         return None
     rate, length = acceptance.acceptance_rate, acceptance.acceptance_length
-    k = draft_length(speculative)
-    cost = 0.0 if method_of(speculative) in LOOKUP_METHODS else DRAFT_COST
+    cost = 0.0 if method in LOOKUP_METHODS else DRAFT_COST
     accepted, drafts = acceptance.accepted_tokens, acceptance.drafts
     per_step = coverage = None
     if completion_tokens and accepted is not None and drafts and accepted < completion_tokens:
@@ -143,7 +153,7 @@ def theory(
             finding("ceiling_run", "Drafts are accepted by decree, so this is the engine's ceiling at that length.")
         ]
         if made_up
-        else diagnosis(rate, speedup=speedup, coverage=coverage, method=method_of(speculative)),
+        else diagnosis(rate, speedup=speedup, coverage=coverage, method=method),
     )
 
 

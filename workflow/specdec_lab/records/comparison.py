@@ -288,7 +288,8 @@ class Confounder(Record):
     fact: str
     baseline: str
     value: str
-    declared: bool = False
+    declared: bool = Field(default=False, description="True: an argument in the config; False: it came by itself.")
+    meaning: str = Field(default="", description="Why it may matter.")
 
 
 class Comparison(Record):
