@@ -28,7 +28,9 @@ class Connection:
         "_receive",
         "_secure",
         "_sock",
+        "answers",
         "connecting",
+        "dropped",
         "exchange",
         "free",
         "idle_since",
@@ -58,6 +60,10 @@ class Connection:
         """Called once, when the connection stands or has failed."""
         self.free: Callable[[Connection], None] | None = None
         """Called when the connection can take another request."""
+        self.dropped: Callable[[Connection], None] | None = None
+        """Called when the server closes it after an answer: idle, or before the first byte of the next one."""
+        self.answers = 0
+        """Complete answers so far."""
         self.exchange: Exchange | None = None
         self.is_open = False
         self.idle_since = 0.0
@@ -185,6 +191,7 @@ class Connection:
     def complete(self, exchange: Exchange, now: float) -> None:
         """The answer is over; the connection takes another request if the server keeps it."""
         self.exchange = None
+        self.answers += 1
         self.idle_since = now
         if not exchange.framing.keep_alive or exchange.framing.broken is not None or self._out:
             self.close()
@@ -196,6 +203,8 @@ class Connection:
         """The server closed or reset the connection; a request on it ends with it."""
         now = perf_counter()
         exchange = self.exchange
+        if self.answers and self.dropped is not None and (exchange is None or not exchange.reads):
+            self.dropped(self)
         self.exchange = None
         self.close()
         if exchange is None:

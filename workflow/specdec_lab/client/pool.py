@@ -29,6 +29,13 @@ class Address:
     port: int
 
 
+SEEN_S = 0.05
+"""A connection that is still open this long after its answer was kept by the server."""
+
+AT_ONCE_CLOSED_S = 0.5
+"""A connection closed within this time of its answer was closed because of the answer, not for being idle."""
+
+
 class Pool:
     """There is no upper limit here: the load decides how many connections there are (case A9)."""
 
@@ -42,6 +49,13 @@ class Pool:
         self.connect_timeout_s = connect_timeout_s
         self._address: Address | None = None
         self._idle: list[Connection] = []
+        self.keeps: bool | None = None
+        """Whether the server keeps a connection after an answer; None until it was seen.
+
+        Some announce `Keep-Alive` and close after every streamed answer all the same (llama.cpp's does). In a closed
+        loop the next request would be on its way before the close arrives, and be lost. So no connection is used a
+        second time before one was seen to stay open, and never if one was seen to be closed.
+        """
 
     def find_address(self) -> Address:
         """The first of the host's addresses that takes a connection, found once and kept (case C8).
@@ -86,8 +100,27 @@ class Pool:
 
     def _begin(self, address: Address) -> Connection:
         connection = Connection(self._reactor, address.family, (address.host, address.port), self._tls, self._host)
-        connection.free = self._idle.append
+        connection.free = self._freed
+        connection.dropped = self._dropped
         return connection
+
+    def _freed(self, connection: Connection) -> None:
+        if self.keeps is False:
+            connection.close()
+        else:
+            self._idle.append(connection)
+
+    def _dropped(self, connection: Connection) -> None:
+        """The server closed a connection that had answered before, while it was idle or before it answered again."""
+        if connection.exchange is not None or perf_counter() - connection.idle_since <= AT_ONCE_CLOSED_S:
+            self.keeps = False
+
+    def _usable(self, connection: Connection, now: float) -> bool:
+        if not connection.is_open or now - connection.idle_since > FRESH_S:
+            return False
+        if connection.answers and self.keeps is None and now - connection.idle_since >= SEEN_S:
+            self.keeps = True
+        return not connection.answers or self.keeps is True
 
     def _wait(self, begun: Sequence[Connection]) -> None:
         """Until each of these stands or has failed; the timeout is a failure."""
@@ -109,11 +142,13 @@ class Pool:
         Fewer when the server takes no more; each request that lacks one then tries by itself, and says why it failed.
         """
         self._reactor.turn(0.0)
+        self._see()
         now = perf_counter()
+        usable = [connection for connection in self._idle if self._usable(connection, now)]
         for connection in self._idle:
-            if now - connection.idle_since > FRESH_S:
+            if connection not in usable:
                 connection.close()
-        self._idle[:] = [connection for connection in self._idle if connection.is_open]
+        self._idle[:] = usable
         self.find_address()
         while len(self._idle) < wanted:
             begun = [self.connect() for _ in range(min(wanted - len(self._idle), AT_ONCE))]
@@ -122,14 +157,25 @@ class Pool:
             if not all(connection.is_open for connection in begun):
                 return
 
+    def _see(self) -> None:
+        """Wait the moment it takes to see whether the server keeps a connection, if one has answered lately."""
+        answered = [connection for connection in self._idle if connection.answers and connection.is_open]
+        if self.keeps is not None or not answered:
+            return
+        limit = max(connection.idle_since for connection in answered) + SEEN_S
+        while self.keeps is None and perf_counter() < limit:
+            self._reactor.turn(limit)
+
     def take(self) -> Connection | None:
-        """An idle connection that is fresh enough; None when there is none."""
+        """An idle connection that may be used (see `keeps`); None when there is none."""
         now = perf_counter()
-        while self._idle:
-            connection = self._idle.pop()
-            if connection.is_open and now - connection.idle_since <= FRESH_S:
+        for connection in reversed(self._idle):
+            if self._usable(connection, now):
+                self._idle.remove(connection)
                 return connection
-            connection.close()
+            if self.keeps is not None or not connection.is_open:
+                self._idle.remove(connection)
+                connection.close()
         return None
 
     def close(self) -> None:

@@ -66,12 +66,12 @@ class Step:
 class Script:
     """One answer. `end` says what happens after the last step.
 
-    `finish`: the response is ended and the connection kept; `close`: it is closed without an end; `reset`: it is reset;
-    `hold`: nothing more happens until the client goes. `raw`: the steps are the whole response, head included.
+    `finish`: the response is ended and the connection kept; `drop`: it is ended and the connection closed a moment later
+    though nothing announced it; `close`: it is closed without an end; `reset`: it is reset; `hold`: nothing more happens until the client goes. `raw`: the steps are the whole response, head included.
     """
 
     steps: Sequence[Step] = ()
-    end: Literal["finish", "close", "reset", "hold"] = "finish"
+    end: Literal["finish", "drop", "close", "reset", "hold"] = "finish"
     status: int = 200
     headers: Sequence[tuple[str, str]] = ()
     content_type: str = "text/event-stream"
@@ -181,6 +181,8 @@ class ScriptedServer:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 writer.transport.abort()
                 return False
+            if script.end == "drop":
+                await asyncio.sleep(0.002)
             return script.end == "finish"
         finally:
             self._open -= 1
@@ -215,6 +217,6 @@ class ScriptedServer:
                     await asyncio.sleep(0)
             with contextlib.suppress(ConnectionResetError):
                 await writer.drain()
-        if script.end == "finish" and not script.raw:
+        if script.end in ("finish", "drop") and not script.raw:
             writer.write(b"0\r\n\r\n")
             await writer.drain()
