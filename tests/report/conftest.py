@@ -1,157 +1,27 @@
-"""A results folder with everything a report can show, judged by the real analysis from made-up cells."""
+"""The made-up results folder, written once for all tests of the report."""
 
 from __future__ import annotations
 
-import json
+import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from specdec_lab import prompts
-from specdec_lab.analysis import compare, decision, tables
-from specdec_lab.analysis.synthetic import Made, cell, flipped, plain_text
-from specdec_lab.records.base import strict_dumps
-from specdec_lab.records.decision import Claim, DecisionRules, Plan, PlannedMode, Sweep
-from specdec_lab.records.prompt import Message, Prompt
-from specdec_lab.records.spec import CellSpec, Load
-
-KINDS = ("code", "chat")
-LOADS = (1, 4, 16)
-PROMPTS = 12
-SPEEDUPS = {
-    "baseline": {"code": (1.0, 1.0, 1.0), "chat": (1.0, 1.0, 1.0)},
-    "ngram": {"code": (1.9, 1.6, 0.93), "chat": (1.01, 0.99, 0.9)},
-    "draft_k2": {"code": (1.4, 1.3, 1.0), "chat": (1.3, 1.2, 0.95)},
-    "draft_k4": {"code": (1.6, 1.4, 0.9), "chat": (1.25, 1.1, 0.85)},
-}
-NOISE = (0.994, 1.003, 1.006)
-
-
-def _cells() -> list[dict[str, Any]]:
-    made = []
-    slot = 0
-    for replicate in (1, 2, 3):
-        for mode, speedups in SPEEDUPS.items():
-            slot += 1
-            for order, (kind, place) in enumerate((kind, place) for kind in KINDS for place in range(len(LOADS))):
-                rate = 50.0 / (1 + place) * speedups[kind][place] * NOISE[(replicate + len(mode)) % 3]
-                one = Made(
-                    mode,
-                    replicate,
-                    [rate * (1 + 0.01 * (number % 5)) for number in range(PROMPTS)],
-                    kind=kind,
-                    concurrency=LOADS[place],
-                    against=None if mode == "baseline" else "baseline",
-                    texts=_texts(mode, kind, replicate),
-                    started_at=f"2026-01-01T01:{4 * slot:02d}:{5 * order:02d}Z",
-                    speculative=None if mode == "baseline" else {"method": mode.split("_")[0]},
-                    drafts=None if mode == "baseline" else 400,
-                    draft_tokens=None if mode == "baseline" else 1600,
-                    accepted=None if mode == "baseline" else (1000 if kind == "code" else 420),
-                    clocks=(1900 - slot, 1905 - slot),
-                    order=order,
-                )
-                made.append(_with_positions(cell(one)))
-    return made
-
-
-def _texts(mode: str, kind: str, replicate: int) -> list[str]:
-    texts = [f"{kind} {number} <b>&amp; 日本 🙂 {plain_text(number, 500)}" for number in range(PROMPTS)]
-    if mode == "draft_k4" and kind == "chat":
-        texts[3] = flipped(texts[3], 400)
-    if replicate == 2 and mode == "baseline" and kind == "chat":
-        texts[5] = flipped(texts[5], 350)
-    return texts
-
-
-def _with_positions(made: dict[str, Any]) -> dict[str, Any]:
-    acceptance = made["counters"]["acceptance"]
-    if acceptance["drafts"]:
-        length = acceptance["acceptance_length"] - 1
-        weights = [8, 4, 2, 1]
-        acceptance["per_position"] = [min(1.0, length * weight / sum(weights)) for weight in weights]
-    return made
-
-
-def _session(mode: str, replicate: int, cells: list[dict[str, Any]]) -> dict[str, Any]:
-    first = cells[0]
-    start = first["started_at"]
-    stop = start[:-3] + "59Z"
-    stack = {
-        **first["stack"],
-        "gpus": [{"index": 0, "name": "Made-up GPU", "memory_total_bytes": 2**36}],
-        "driver": "580.1",
-        "engine": {"software": "vllm", "version": "0.33.0", "packages": {"torch": "2.9", "vllm": "0.33.0"}},
-    }
-    return {
-        "mode": mode,
-        "replicate": replicate,
-        "spec": first["session"],
-        "cells": {f"{c['cell']['kind']}_c{c['cell']['load']['concurrency']}": c["key"] for c in cells},
-        "lifetimes": [
-            {
-                "id": first["server"],
-                "started_at": start,
-                "stopped_at": stop,
-                "facts": {"async_scheduling": mode == "baseline", "max_num_batched_tokens": 8192},
-                "stack": stack,
-            }
-        ],
-        "measured": len(cells),
-    }
-
-
-def make(results: Path) -> Path:
-    """Write the folder: cells, sessions, plan, prompts; then compare and decide with the real code."""
-    cells = _cells()
-    groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for one in cells:
-        groups.setdefault((one["mode"], one["replicate"]), []).append(one)
-    for (mode, replicate), own in groups.items():
-        place = results / "sessions" / mode / f"r{replicate}"
-        place.mkdir(parents=True, exist_ok=True)
-        session = _session(mode, replicate, own)
-        for one in own:
-            one["stack"] = session["lifetimes"][0]["stack"]
-            name = f"{one['cell']['kind']}_c{one['cell']['load']['concurrency']}.json"
-            (place / name).write_text(strict_dumps(one), encoding="utf-8")
-        (place / "session.json").write_text(strict_dumps(session), encoding="utf-8")
-    plan = Plan(
-        name="made",
-        rules=DecisionRules(at=4),
-        modes=[
-            PlannedMode(
-                name=mode,
-                against=None if mode == "baseline" else "baseline",
-                replicates=3,
-                method=None if mode == "baseline" else mode.split("_")[0],
-                k={"draft_k2": 2, "draft_k4": 4, "ngram": 4}.get(mode),
-            )
-            for mode in SPEEDUPS
-        ],
-        cells=[
-            CellSpec(kind=kind, load=Load(concurrency=load), warmup=load, requests=PROMPTS)
-            for kind in KINDS
-            for load in LOADS
-        ],
-        claims=[Claim(mode="ngram", text="up to 3x", speedup=3.0, kind="code", source="a vendor's page")],
-        sweeps=[Sweep(axis="k", method="draft", points={"draft_k2": 2, "draft_k4": 4})],
-    )
-    (results / "config.resolved.json").write_text(strict_dumps({"plan": plan.model_dump(mode="json")}))
-    rows = [
-        Prompt(id=f"p{n}", kind="any", messages=[Message(role="user", content=f"Prompt {n} </script>")], max_tokens=99)
-        for n in range(PROMPTS)
-    ]
-    prompts.write(results / "prompts.jsonl", rows)
-    tables.write(compare.compare(results), results)
-    decision.write(results)
-    return results
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder, made once."""
-    folder = make(tmp_path_factory.mktemp("report") / "results" / "made")
-    assert json.loads((folder / "decision.json").read_text())["workloads"]
-    return folder
+    """A results folder with a decision, as the analysis wrote it."""
+    from made import make
+
+    return make(tmp_path_factory.mktemp("report") / "results" / "made")
+
+
+@pytest.fixture(scope="session")
+def page(results: Path) -> Path:
+    """Its report."""
+    from specdec_lab.report import html
+
+    html.write(results, results / "report.html")
+    return results / "report.html"

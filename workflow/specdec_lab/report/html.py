@@ -15,7 +15,7 @@ from ..records.base import plain_text, write_text_atomic
 from . import sections, texts
 from .charts import figures
 from .charts.figure import Figure, svg, without_legend, write_files
-from .charts.style import DARK, LIGHT, ModeScale, css
+from .charts.style import BASELINE_SHAPE, DARK, LIGHT, ModeScale, css
 from .glossary import TERMS, WORDS
 from .source import Results, read
 
@@ -47,6 +47,7 @@ def render(results: Results, drawn: list[Figure]) -> str:
     page = environment.from_string((assets / "page.html").read_text(encoding="utf-8"))
     scale = ModeScale(results.modes, results.baselines)
     found = sections.remarks(results)
+    rows = sections.table(results)
     text = page.render(
         name=results.comparison.name,
         version=__version__,
@@ -65,12 +66,16 @@ def render(results: Results, drawn: list[Figure]) -> str:
         notes=[remark for remark in found if remark.severity == "info"],
         failed=sections.failed(results),
         unreadable=results.unreadable,
-        rows=sections.table(results),
+        rows=rows,
+        costed=any(row["cost"] for row in rows),
+        metered=any(row["energy"] for row in rows),
         kinds=results.kinds,
         modes=results.modes,
         legend=[(mode, scale.colours[mode], scale.shapes[mode]) for mode in results.modes],
         figures=[_figure(figure) for figure in drawn],
         theory=sections.theory(results),
+        diagnoses=sections.diagnoses(results),
+        baseline_shape=BASELINE_SHAPE,
         expectations=sections.expectations(results),
         confounders=results.comparison.confounders,
         identity=sections.identity(results),

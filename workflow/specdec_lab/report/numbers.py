@@ -16,22 +16,22 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def share(value: float | None, *, digits: int = 0) -> str:
-    """A share as percent: 0.042 is 4 %."""
-    return MISSING if value is None else f"{100 * value:.{digits}f} %"
+    """A share as percent: 0.042 is 4 % (its space never breaks a line)."""
+    return MISSING if value is None else f"{100 * value:.{digits}f}\u00a0%"
 
 
 def rate(value: float | None) -> str:
     """Tokens per second."""
     if value is None:
         return MISSING
-    return f"{value:.1f}" if value < 100 else f"{value:,.0f}".replace(",", " ")
+    return f"{value:.1f}" if value < 100 else f"{value:,.0f}".replace(",", "\u202f")
 
 
 def milliseconds(value: float | None) -> str:
     """Seconds as milliseconds."""
     if value is None:
         return MISSING
-    return f"{1000 * value:.0f} ms" if value >= 0.01 else f"{1000 * value:.1f} ms"
+    return f"{1000 * value:.0f}\u00a0ms" if value >= 0.01 else f"{1000 * value:.1f}\u00a0ms"
 
 
 def plain(value: float | None, digits: int = 2) -> str:

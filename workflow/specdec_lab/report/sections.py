@@ -39,39 +39,33 @@ def tone(word: str | None) -> str:
 
 @dataclass
 class Remark:
-    """One finding, and every row of the table that it is about."""
+    """Findings of one kind with one thing to do about them, and the rows of the table that each is about."""
 
     code: str
     severity: str
-    message: str
     hint: str
-    rows: list[tuple[str, str]] = field(default_factory=list)
-    """(anchor, words)"""
+    said: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    """Message -> rows as (anchor, words)."""
 
 
 def remarks(results: Results) -> list[Remark]:
     """Every finding once, errors first, each with what to do and the rows it is about."""
-    found: dict[tuple[str, str], Remark] = {}
+    found: dict[tuple[str, str, str], Remark] = {}
 
     def add(findings: Iterable[Finding], row: tuple[str, str] | None) -> None:
         for finding in findings:
-            key = (finding.code, finding.message)
-            remark = found.setdefault(
-                key,
-                Remark(
-                    finding.code, finding.severity, finding.message, finding.hint or _DEFAULT_HINT[finding.severity]
-                ),
-            )
-            if row is not None and row not in remark.rows:
-                remark.rows.append(row)
+            hint = finding.hint or _DEFAULT_HINT[finding.severity]
+            key = (finding.severity, finding.code, hint)
+            remark = found.setdefault(key, Remark(finding.code, finding.severity, hint))
+            rows = remark.said.setdefault(finding.message, [])
+            if row is not None and row not in rows:
+                rows.append(row)
 
     add(results.comparison.findings, None)
     add(results.decision.findings, None)
     for floor in results.comparison.floors:
-        add(
-            floor.findings,
-            (anchor(floor.kind, floor.load, floor.baseline), f"{floor.kind} {floor.load} {floor.baseline}"),
-        )
+        where = f"{floor.kind} {floor.load} {floor.baseline}"
+        add(floor.findings, (anchor(floor.kind, floor.load, floor.baseline), where))
     for row in results.comparison.cells:
         here = (anchor(row.kind, row.load, row.mode), f"{row.kind} {row.load} {row.mode}")
         add(row.findings, here)
@@ -155,7 +149,7 @@ def table(results: Results) -> list[dict[str, Any]]:
 
 
 def _row(row: CellResult) -> dict[str, Any]:
-    decode, aggregate, acceptance, identity = row.decode, row.aggregate, row.acceptance, row.identity
+    decode, aggregate, identity = row.decode, row.aggregate, row.identity
     word = "baseline" if row.against is None else (row.verdict.word if row.verdict else row.status)
     return {
         "id": anchor(row.kind, row.load, row.mode),
@@ -177,7 +171,6 @@ def _row(row: CellResult) -> dict[str, Any]:
         "ttft50": numbers.milliseconds(row.p50_ttft_s),
         "ttft95": numbers.milliseconds(row.p95_ttft_s),
         "acceptance": _acceptance_words(row),
-        "length": numbers.plain(acceptance.acceptance_length) if acceptance and acceptance.acceptance_length else "",
         "identical": numbers.count(identity.identical, identity.n) if identity else "",
         "requests": f"{row.requests - row.failed}/{row.requests}",
         "starts": row.starts,
@@ -192,7 +185,8 @@ def _acceptance_words(row: CellResult) -> str:
         return ""
     if acceptance.status != "measured":
         return acceptance.status.replace("_", " ")
-    return numbers.share(acceptance.acceptance_rate)
+    length = acceptance.acceptance_length
+    return numbers.share(acceptance.acceptance_rate) + (f" ({length:.2f})" if length is not None else "")
 
 
 def theory(results: Results) -> list[list[str]]:
@@ -219,6 +213,17 @@ def theory(results: Results) -> list[list[str]]:
                 ]
             )
     return out
+
+
+def diagnoses(results: Results) -> dict[str, list[str]]:
+    """M30: each diagnosis once, with the rows that it is about."""
+    found: dict[str, list[str]] = {}
+    for kind in results.kinds:
+        for row in results.rows(kind):
+            for finding in row.theory.diagnosis if row.theory else []:
+                said = f"{finding.message} {finding.hint}".strip()
+                found.setdefault(said, []).append(f"{row.mode} on {kind} at {load_words(row)}")
+    return found
 
 
 def expectations(results: Results) -> list[tuple[str, str]]:
@@ -259,8 +264,8 @@ def identity(results: Results) -> list[dict[str, Any]]:
                     "tone": {"same": "good", "differs": "bad"}.get(judged.word, "neutral"),
                     "identical": numbers.count(judged.identical, judged.n),
                     "control": numbers.count(judged.control_identical, judged.control_n),
-                    "median": numbers.plain(judged.median_at_char, 0),
-                    "earliest": numbers.plain(judged.earliest_at_char, 0),
+                    "median": numbers.plain(judged.median_at_char, 0) if judged.differences else "",
+                    "earliest": numbers.plain(judged.earliest_at_char, 0) if judged.differences else "",
                     "reasons": [reason.message for reason in judged.reasons],
                     "differences": judged.differences,
                 }

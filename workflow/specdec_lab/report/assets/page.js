@@ -58,7 +58,7 @@
     const spec = JSON.parse(panel.querySelector("script").textContent);
     const plot = panel.querySelector(".plot");
     const stage = document.createElement("div");
-    const width = Math.max(220, Math.min(plot.clientWidth, 460));
+    const width = Math.max(220, Math.min(plot.clientWidth, 560));
     spec.width = width;
     spec.autosize = { type: "fit", contains: "padding" };
     try {
@@ -159,9 +159,23 @@
     prompt.selectedIndex = (prompt.selectedIndex + by + count) % count;
     render();
   };
+  const differing = (cell) => {
+    const left = cells.find((c) => c.kind === cell.kind && c.load === cell.load && c.mode === cell.against && !c.against);
+    return left && Object.keys(cell.rows).find((id) => left.rows[id] && `${left.rows[id]}` !== `${cell.rows[id]}`);
+  };
+  const compared = cells.filter((c) => c.against);
+  const first = compared.find(differing) ?? compared[0] ?? cells[0];
+  const start = (select, value) => { if ([...select.options].some((o) => o.value === value)) select.value = value; };
   fill(kind, unique(cells.map((c) => c.kind)).map((k) => [k, k]));
+  start(kind, first.kind);
   refresh();
-  if (!cells.some((c) => c.against)) return;
+  start(load, first.load);
+  refresh();
+  start(mode, name(first));
+  refresh();
+  start(prompt, differing(first));
+  render();
+  if (!compared.length && !choices().length) return;
   byId("beside").hidden = false;
   [kind, load, mode].forEach((select) => select.addEventListener("change", refresh));
   prompt.addEventListener("change", render);

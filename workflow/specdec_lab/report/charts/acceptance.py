@@ -13,7 +13,7 @@ from .style import ModeScale, configured, inline
 
 
 def by_position(results: Results, scale: ModeScale) -> Figure | None:
-    """Marks: measured. Dashed: a^i, which the expected length (1 - a^(k+1)) / (1 - a) adds up."""
+    """Marks: measured. Dashed: a^i with the a whose expected length (1 - a^(k+1)) / (1 - a) is the measured one."""
     panels: list[Panel] = []
     table: list[list[str]] = []
     for kind in results.kinds:
@@ -24,13 +24,13 @@ def by_position(results: Results, scale: ModeScale) -> Figure | None:
             if measured is None or not measured.per_position or row.mode in seen:
                 continue
             seen.add(row.mode)  # the lightest load stands for the mode: acceptance hardly depends on load
-            rate = measured.acceptance_rate
+            chance = constant_chance(measured.per_position)
             points += [
                 {
                     "mode": row.mode,
                     "position": place,
                     "accepted": value,
-                    "formula": None if rate is None else rate**place,
+                    "formula": chance**place,
                 }
                 for place, value in enumerate(measured.per_position, start=1)
             ]
@@ -39,7 +39,8 @@ def by_position(results: Results, scale: ModeScale) -> Figure | None:
                     kind,
                     row.mode,
                     load_words(row),
-                    numbers.share(rate),
+                    numbers.share(measured.acceptance_rate),
+                    numbers.plain(chance),
                     numbers.plain(measured.acceptance_length),
                     ", ".join(numbers.plain(value) for value in measured.per_position),
                 ]
@@ -51,13 +52,26 @@ def by_position(results: Results, scale: ModeScale) -> Figure | None:
     return Figure(
         "acceptance",
         "Acceptance by draft position",
-        "Of all drafts, how many had this position accepted, from the server's own counters. The dashed line is what "
-        "the textbook formula assumes, a chance a for every token alike; where the marks fall below it, the last "
-        "positions of a draft are mostly wasted and a smaller K may do as well.",
+        "Of all drafts, how many had this position accepted, from the server's own counters. The dashed line is the "
+        "textbook formula at the same acceptance length: every token has one and the same chance a. Marks that start "
+        "above it and end below mean that the last positions of a draft are mostly wasted; a smaller K may do as well.",
         panels,
-        ["Kind", "Mode", "Concurrency", "Acceptance rate a", "Acceptance length", "By position"],
+        ["Kind", "Mode", "Concurrency", "Acceptance rate", "Chance a", "Acceptance length", "By position"],
         table,
     )
+
+
+def constant_chance(per_position: list[float]) -> float:
+    """The a for which a + a^2 + ... + a^k is the measured sum over k positions: one chance for every token (M29)."""
+    wanted = sum(per_position)
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if sum(middle**place for place in range(1, len(per_position) + 1)) < wanted:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
 
 
 def _panel(points: list[dict[str, Any]], scale: ModeScale) -> dict[str, Any]:

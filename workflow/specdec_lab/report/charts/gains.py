@@ -25,7 +25,7 @@ def decode_speedup(results: Results, scale: ModeScale) -> Figure | None:
         lambda row: row.decode,
         name="decode_speedup",
         title="Decode speedup against concurrency",
-        unit="P50 decode, mode / baseline",
+        unit="speedup of P50 decode",
         reading=(
             "How much faster one user's tokens come. Above 1 is faster. Bars are intervals over server starts; the "
             "grey band is how far the baseline differs from itself, so a point inside it shows no difference. A dashed "
@@ -43,7 +43,7 @@ def aggregate_gain(results: Results, scale: ModeScale) -> Figure | None:
         lambda row: row.aggregate,
         name="aggregate_gain",
         title="Throughput gain against concurrency",
-        unit="tokens per second, mode / baseline",
+        unit="gain in tokens/s",
         reading=(
             "How much more the whole server completes. A method may help one user and cost a busy server: compare with "
             "the figure above."
@@ -144,6 +144,6 @@ def _panel(
         here = alt.Chart(inline(crossing)).encode(x=alt.X("load:O", sort=loads))
         layers.append(here.mark_rule(color=MUTED, strokeDash=[4, 3], strokeWidth=1.5))
         layers.append(
-            here.mark_text(align="left", dx=5, baseline="top", color=MUTED).encode(y=alt.value(2), text="label:N")
+            here.mark_text(align="right", dx=-5, baseline="top", color=MUTED).encode(y=alt.value(2), text="label:N")
         )
     return configured(alt.layer(*layers))

@@ -79,4 +79,4 @@ def _panel(points: list[dict[str, Any]], scale: ModeScale) -> dict[str, Any]:
             ],
         )
     )
-    return configured(chart)
+    return configured(chart, height=90 + 45 * len(modes))

@@ -19,6 +19,8 @@ GRID = "var(--grid)"
 BAND = "var(--band)"
 BASELINE = "var(--baseline)"
 SERIES = tuple(f"var(--s{number})" for number in range(7))
+BASELINE_SHAPE = "M-1.2,-0.3H1.2V0.3H-1.2Z"
+"""A short bar, as an SVG path."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 
 LIGHT = {
@@ -33,7 +35,7 @@ DARK = {
 }  # fmt: skip
 
 WIDTH = 300
-HEIGHT = 210
+HEIGHT = 240
 
 
 def css(palette: Mapping[str, str]) -> str:
@@ -56,7 +58,7 @@ class ModeScale:
     def __init__(self, modes: list[str], baselines: list[str]) -> None:
         others = [mode for mode in modes if mode not in baselines]
         self.colours = dict.fromkeys(baselines, BASELINE)
-        self.shapes = dict.fromkeys(baselines, "stroke")
+        self.shapes = dict.fromkeys(baselines, BASELINE_SHAPE)
         for number, mode in enumerate(others):
             self.colours[mode] = SERIES[number % len(SERIES)]
             self.shapes[mode] = SHAPES[number % len(SHAPES)]
@@ -77,10 +79,10 @@ def inline(values: list[dict[str, Any]]) -> alt.Data:
     return alt.Data(values=values)  # type: ignore[no-untyped-call]
 
 
-def configured(chart: Any) -> dict[str, Any]:
-    """The chart as a Vega-Lite spec with the lab's look."""
+def configured(chart: Any, *, height: int = HEIGHT) -> dict[str, Any]:
+    """The chart as a Vega-Lite spec with the lab's look; `height` in pixels, axes included."""
     styled = (
-        chart.properties(width=WIDTH, height=HEIGHT)
+        chart.properties(width=WIDTH, height=height, autosize=alt.AutoSizeParams(type="fit", contains="padding"))
         .configure(background="transparent", font="system-ui, 'DejaVu Sans', sans-serif")
         .configure_view(stroke=None)
         .configure_axis(

@@ -22,7 +22,7 @@ def timeline(results: Results, scale: ModeScale) -> Figure | None:
     panels = [Panel("server lifetimes", _lifetimes(spans, modes, scale))]
     drift = _drift(results, spans)
     if drift:
-        panels.append(Panel("speed of each start, relative to its mode's mean", _relative(drift, modes, scale)))
+        panels.append(Panel("speed of each start / its mode's mean", _relative(drift, modes, scale)))
     clocks = [span for span in spans if span["clock"] is not None]
     if clocks:
         panels.append(Panel("median SM clock", _clocks(clocks, modes, scale)))

@@ -1,0 +1,28 @@
+"""The made-up results folder, written once for all tests in a browser."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent.parent / "report"))
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder with a decision, as the analysis wrote it."""
+    from made import make
+
+    return make(tmp_path_factory.mktemp("report") / "results" / "made")
+
+
+@pytest.fixture(scope="session")
+def page(results: Path) -> Path:
+    """Its report."""
+    from specdec_lab.report import html
+
+    html.write(results, results / "report.html")
+    return results / "report.html"

@@ -1,0 +1,145 @@
+"""The page as text: self-contained, complete, linked, honest about what is missing."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from specdec_lab.records.comparison import Comparison
+from specdec_lab.records.errors import UserError
+from specdec_lab.report import html
+from specdec_lab.report.glossary import TERMS, WORDS
+from specdec_lab.report.sections import anchor, remarks
+from specdec_lab.report.source import read
+
+VOID = {"meta", "link", "br", "input", "img", "hr", "path", "rect", "line", "circle"}
+
+
+class Structure(HTMLParser):
+    """Ids, links, outside addresses and the nesting of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.outside: list[str] = []
+        self.open: list[str] = []
+        self.wrong: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "id" and value:
+                self.ids.append(value)
+            if name == "href" and value and tag == "a":
+                self.links.append(value)
+            if name in ("src", "href", "xlink:href") and value and value.startswith(("http", "//", "file")):
+                self.outside.append(value)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in VOID:
+            return
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+@pytest.fixture(scope="module")
+def text(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def structure(text: str) -> Structure:
+    made = Structure()
+    made.feed(text)
+    return made
+
+
+def test_the_page_asks_for_nothing_outside_itself(structure: Structure, text: str) -> None:
+    assert structure.outside == []
+    assert "default-src 'none'" in text
+    assert "connect-src" not in text
+    assert not re.search(r"@import|url\(['\"]?(?:https?:)?//", text)
+
+
+def test_the_page_is_well_formed_and_its_ids_are_unique(structure: Structure) -> None:
+    assert structure.wrong == []
+    assert structure.open == []
+    assert len(structure.ids) == len(set(structure.ids))
+
+
+def test_every_link_leads_to_something_on_the_page(structure: Structure) -> None:
+    assert structure.links
+    assert [link for link in structure.links if not link.startswith("#") or link[1:] not in structure.ids] == []
+
+
+def test_sections_come_in_the_order_in_which_a_reader_asks(text: str) -> None:
+    names = re.findall(r'<section id="(\w+)"', text)
+    assert names == ["deploy", "sure", "table", "charts", "changed", "text", "stack", "glossary"]
+
+
+def test_every_row_of_the_comparison_is_in_the_table_and_every_verdict_links_to_its_rows(
+    results: Path, structure: Structure, text: str
+) -> None:
+    comparison = Comparison.read(results / "comparison.json")
+    ids = {anchor(row.kind, row.load, row.mode) for row in comparison.cells}
+    assert len(ids) == len(comparison.cells)
+    assert ids <= set(structure.ids)
+    for kind in ("code", "chat"):
+        card = text[text.index(f'id="answer-{kind}"') :].split("</article>")[0]
+        assert {f"#{one}" for one in ids if f"-{kind}-" in one} <= set(re.findall(r'href="([^"]+)"', card))
+
+
+def test_every_warning_says_what_to_do(results: Path, text: str) -> None:
+    found = remarks(read(results))
+    assert found
+    for remark in found:
+        assert remark.hint
+    assert text.count("What to do:</strong>") >= len(found)
+
+
+def test_the_glossary_has_every_formula_and_every_verdict(text: str) -> None:
+    for term in TERMS:
+        assert f"<dt>{term.word}" in text
+    assert set(WORDS) == {
+        "faster",
+        "slower",
+        "no difference shown",
+        "not comparable",
+        "unreliable",
+        "not exercised",
+        "text differs",
+        "undecided",
+    }
+
+
+def test_e8_text_of_any_language_and_markup_in_answers_survive(text: str) -> None:
+    stored = json.loads(re.search(r'id="texts">(.*?)</script>', text, re.S)[1])  # type: ignore[index]
+    assert any("日本 🙂" in one and "<b>&amp;" in one for one in stored["texts"])
+    assert any("</script>" in one for one in stored["prompts"].values())
+    assert "NaN" not in json.dumps(stored)
+
+
+def test_identical_texts_are_stored_once(text: str) -> None:
+    stored = json.loads(re.search(r'id="texts">(.*?)</script>', text, re.S)[1])  # type: ignore[index]
+    assert len(stored["texts"]) == len(set(stored["texts"]))
+    assert len(stored["texts"]) < 2 * 12 + 5
+
+
+def test_charts_lie_beside_the_page_as_svg_and_png(page: Path) -> None:
+    for name in ("decode_speedup", "throughput_per_user", "acceptance", "k_sweep", "timeline", "first_differences"):
+        drawing = (page.parent / "charts" / f"{name}.svg").read_text(encoding="utf-8")
+        assert drawing.startswith("<svg")
+        assert "var(--" not in drawing
+        assert (page.parent / "charts" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_folder_without_a_decision_is_refused_with_the_fix(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"comparison\.json") as caught:
+        html.write(tmp_path, tmp_path / "report.html")
+    assert "specdec compare" in caught.value.fix
