@@ -15,6 +15,7 @@ from .comparable import BLOCKING, obstacles
 from .findings import finding
 from .identity import judge
 from .load import Measured
+from .near_tie import TIE_GAP
 from .pairing import FEWEST, paired, per_prompt
 from .statistics import Spread, gain, gap, geometric_mean, logs, pooled, shown, starts_needed, typical_gap
 from .theory import added, draft_length, method_of, theory
@@ -199,7 +200,7 @@ def _row(
                 starts_needed=starts_needed(decode.ratio or 1.0, spread, 1 + len(family.modes)),
                 identity=identity,
                 findings=found,
-                gaps=(gap(theirs), gap(ours)),
+                gaps=(typical_gap(theirs), typical_gap(ours)),
                 rules=rules,
             ),
         }
@@ -287,10 +288,8 @@ def _gain(family: Family, mode: str, rate: Rate, rules: DecisionRules) -> Gain:
 def _identity(
     family: Family, mode: PlannedMode, cells: Sequence[Measured], ties: Ties, rules: DecisionRules
 ) -> Identity:
-    from .near_tie import TIE_GAP
-
     concurrency = family.cell.load.concurrency
-    return judge(
+    found = judge(
         [cell.texts for cell in cells],
         [cell.texts for cell in family.baseline],
         identical_share=rules.identical_share,
@@ -300,6 +299,9 @@ def _identity(
         ties=ties.get((mode.name, family.cell.name)),
         tie_gap=TIE_GAP,
     )
+    worst = cells[found.replicate].replicate if found.replicate is not None else None
+    first = family.baseline[0].replicate if family.baseline else None
+    return found.model_copy(update={"replicate": worst, "baseline_replicate": first})
 
 
 def _tokens(cells: Sequence[Measured]) -> int | None:

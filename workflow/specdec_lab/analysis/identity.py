@@ -124,6 +124,8 @@ def judge(
 ) -> Identity:
     """The verdict on a mode's texts, per start, against the baseline's starts (the first one is the reference).
 
+    `replicate` of the result is the place of the start that is shown among `starts`.
+
     `ties` maps a prompt to the gap of log probabilities that a probe found at its first difference; gaps up to
     `tie_gap` are near-ties.
     """
@@ -143,6 +145,7 @@ def judge(
     places = [one.at_char for one in found]
     result = Identity(
         word="not judged",
+        replicate=worst,
         n=len(both),
         identical=len(both) - len(found),
         control_n=control_n,

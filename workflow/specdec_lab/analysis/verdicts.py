@@ -17,7 +17,7 @@ from .drift import OUTGROWN
 from .findings import errors, finding
 
 Gaps = tuple[float | None, float | None]
-"""Widest gap between two starts, as a share: of the baseline and of the mode."""
+"""How far two starts typically lie apart, as a share: of the baseline and of the mode."""
 UNUSED = frozenset({"not_exercised", "speculation_absent"})
 
 
@@ -32,7 +32,7 @@ def verdict(
     gaps: Gaps,
     rules: DecisionRules,
 ) -> Verdict:
-    """The verdict on P50 decode of one mode in one cell. `gaps`: how far the starts of a side lie apart at most."""
+    """The verdict on P50 decode of one mode in one cell. `gaps`: how far two starts of a side lie apart."""
     blocked = [one for one in findings if one.code in BLOCKING and one.severity == "error"]
     if blocked:
         return Verdict(word="not comparable", reasons=blocked)
@@ -71,8 +71,8 @@ def _difference(
     if size <= floor:
         text = f"{told} lies inside the noise floor of {floor:.1%} between two starts of the baseline."
         return "no difference shown", [finding("inside_floor", text)]
-    for who, widest in zip(("the baseline", "this mode"), gaps, strict=True):
-        apart = widest or 0.0
+    for who, known in zip(("the baseline", "this mode"), gaps, strict=True):
+        apart = known or 0.0
         if apart >= rules.noise_limit and size < OUTGROWN * apart:
             return "unreliable", [finding("noise_high", f"Starts of {who} lie {apart:.1%} apart ({told}).")]
     if gain.starts < 2:

@@ -91,6 +91,10 @@ class Identity(Record):
     identical: int
     control_n: int | None = Field(default=None, description="Prompts of the baseline pair; null: no second start.")
     control_identical: int | None = None
+    replicate: int | None = Field(
+        default=None, description="The mode's start that is shown: the one that differs most."
+    )
+    baseline_replicate: int | None = Field(default=None, description="The baseline's start that it is compared with.")
     differing_share: float | None = Field(
         default=None,
         description="Differing texts, averaged over all pairs of a start of the mode and one of the baseline.",
