@@ -53,10 +53,6 @@ class Engine(Protocol):
     def body_extra(self, spec: ServerSpec) -> dict[str, JsonValue]:
         """Request fields that this engine needs for a fair measurement, the same in every mode."""
 
-    def installed_version(self, spec: ServerSpec) -> str | None:
-        """What would run, where that can be known before a start: part of a cell's key. None for a container (its
-        image digest says it) and for a running server."""
-
     def version(self, base_url: str) -> str | None:
         """The version that the running server reports; None when it does not say."""
 

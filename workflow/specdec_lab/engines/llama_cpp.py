@@ -11,7 +11,6 @@ from pathlib import PurePosixPath
 from pydantic import JsonValue
 
 from ..counters.tables import LLAMA_CPP
-from ..launchers import program
 from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http
@@ -173,13 +172,6 @@ class LlamaCpp:
     def body_extra(self, spec: ServerSpec) -> dict[str, JsonValue]:
         """Running counts in each chunk, so that several tokens in one chunk are known as such (case A8)."""
         return {"timings_per_token": True}
-
-    def installed_version(self, spec: ServerSpec) -> str | None:
-        """The embedded wheel's version, or the digest of the named program."""
-        if spec.launcher != "process":
-            return None
-        command = spec.command or self.default_command or []
-        return program.version(command[0], "xllamacpp") if command else None
 
     def version(self, base_url: str) -> str | None:
         """`b11549-...` from /props; the embedded build does not name itself there (its log does)."""

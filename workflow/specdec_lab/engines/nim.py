@@ -27,6 +27,7 @@ class Nim:
     metric_names = NIM
     ready_path = "/v1/health/ready"
     default_image: str | None = None
+    distributions: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self.default_command: list[str] | None = None
@@ -68,10 +69,6 @@ class Nim:
     def body_extra(self, spec: ServerSpec) -> dict[str, JsonValue]:
         """Nothing: which backend answers is the image's affair."""
         return {}
-
-    def installed_version(self, spec: ServerSpec) -> str | None:
-        """The image's digest says it."""
-        return None
 
     def version(self, base_url: str) -> str | None:
         """GET /v1/version."""

@@ -21,6 +21,7 @@ class OpenAi:
     metric_names = MetricNames()
     ready_path = "/v1/models"
     default_image: str | None = None
+    distributions: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self.default_command: list[str] | None = None
@@ -59,10 +60,6 @@ class OpenAi:
     def body_extra(self, spec: ServerSpec) -> dict[str, JsonValue]:
         """Nothing: a strict endpoint refuses fields that it does not know."""
         return {}
-
-    def installed_version(self, spec: ServerSpec) -> str | None:
-        """Not known."""
-        return None
 
     def version(self, base_url: str) -> str | None:
         """Not known."""

@@ -9,7 +9,6 @@ from pathlib import PurePosixPath
 from pydantic import JsonValue
 
 from ..counters.tables import SGLANG
-from ..launchers import program
 from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http
@@ -68,6 +67,7 @@ class Sglang:
     ready_path = "/ready"
     """Not /health: that generates a token each time it is asked."""
     default_image: str | None = "lmsysorg/sglang:v0.5.23"
+    distributions: tuple[str, ...] = ("sglang",)
 
     def __init__(self) -> None:
         self.default_command: list[str] | None = ["python3", "-m", "sglang.launch_server"]
@@ -104,11 +104,6 @@ class Sglang:
     def body_extra(self, spec: ServerSpec) -> dict[str, JsonValue]:
         """Token ids in each chunk (case A8)."""
         return {"return_token_ids": True}
-
-    def installed_version(self, spec: ServerSpec) -> str | None:
-        """The package's version in the environment of the named program."""
-        command = spec.command or self.default_command or []
-        return program.version(command[0], "sglang") if command and spec.launcher == "process" else None
 
     def version(self, base_url: str) -> str | None:
         """GET /server_info."""

