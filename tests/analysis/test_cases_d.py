@@ -385,3 +385,32 @@ def test_a_folder_without_sessions_is_a_users_error(tmp_path: Path) -> None:
 
     with pytest.raises(UserError, match="no measured sessions"):
         compare(tmp_path)
+
+
+def probed(folder: Write, gaps: list[float]) -> CellResult:
+    """Systematic late differences on 4 of 20 prompts, and what a probe found for them."""
+    texts = [plain_text(i) for i in range(20)]
+    base = [Made("baseline", r, [50.0 + r / 10] * 20, against=None, texts=texts) for r in (1, 2)]
+    fast = [Made("eagle3", r, [100.0 + r] * 20, texts=flips(4, 500, texts), **SPECULATIVE) for r in (1, 2)]
+    results = folder(base + fast)
+    answers = [
+        {"mode": "eagle3", "cell": "chat_c4", "id": f"p{i}", "at_char": 500 + i, "gap": gap}
+        for i, gap in enumerate(gaps)
+    ]
+    (results / "probe.json").write_text(json.dumps({"baseline": "baseline", "answers": answers}))
+    return row(compare(results), "eagle3")
+
+
+def test_b2_near_ties_by_the_probe_are_the_baselines_own_variation(folder: Write) -> None:
+    found = probed(folder, [0.01, 0.0, 0.12, 0.03])
+    assert found.identity is not None
+    assert found.identity.word == "within own variation"
+    assert all(one.near_tie for one in found.identity.differences)
+
+
+def test_b2_real_differences_by_the_probe_are_another_text(folder: Write) -> None:
+    found = probed(folder, [4.0, 3.0, 5.0, 0.01])
+    assert found.identity is not None
+    assert found.identity.word == "differs"
+    assert found.verdict is not None
+    assert found.verdict.word == "text differs"

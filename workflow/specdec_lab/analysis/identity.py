@@ -253,8 +253,9 @@ def _word(
     if result.reasoning_n and all(one.channel == "reasoning" for one in found):
         reasons.append(finding("reasoning_differs", f"{differing} of {n} differ in their reasoning only."))
     probed = [one for one in found if one.near_tie is not None]
-    if any(one.near_tie is False for one in probed):
-        real = sum(one.near_tie is False for one in probed)
+    real = sum(one.near_tie is False for one in probed)
+    allowed = (1 - identical_share) * n
+    if real > max(allowed, 1.0):
         return "differs", [*reasons, finding("real_difference", f"{told}; {real} of {len(probed)} probed are real.")]
     if result.truncated:
         reasons.append(finding("truncation", f"{result.truncated} of {n} texts break off where the baseline goes on."))
@@ -262,7 +263,6 @@ def _word(
         reasons.append(
             finding("degenerate", f"{result.degenerate} of {n} texts loop or are empty, the baseline's are not.")
         )
-    allowed = (1 - identical_share) * n
     own = len(control) if control is not None else 0
     own_n = result.control_n or n
     spoilt = result.truncated + result.degenerate
@@ -274,7 +274,8 @@ def _word(
     if more and differing > allowed and soon * 2 >= differing and (soon * 5 >= n or control is not None):
         return "differs", [*reasons, finding("text_differs", f"{told}; {soon} part almost at once. {_beside(result)}")]
     if len(probed) == min(differing, SHOWN):
-        return "within own variation", [*reasons, finding("near_ties", f"{told}; all are near-ties.")]
+        text = f"{told}; {len(probed) - real} of {len(probed)} probed are near-ties."
+        return "within own variation", [*reasons, finding("near_ties", text)]
     if control is None:
         return "undecided", [*reasons, finding("text_undecided", f"{told}.")]
     soon_control = sum(early(one) for one in control)

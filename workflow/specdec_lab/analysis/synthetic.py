@@ -170,7 +170,7 @@ def _row(made: Made, i: int, tokens: int | None, ttft: float | None) -> dict[str
 def starts(
     mode: str, rates: Sequence[float], *, prompts: int = 20, times: Sequence[str] | None = None, **more: Any
 ) -> list[Made]:
-    """One cell per start of a mode, the same rate for all its prompts; interleaved in time unless told otherwise."""
+    """One cell per start of a mode, the same rate for all its prompts; between the baseline's first two in time."""
     plain = mode == "baseline"
     more.setdefault("against", None if plain else "baseline")
     return [
@@ -178,7 +178,9 @@ def starts(
             mode,
             number,
             [rate] * prompts,
-            started_at=times[number - 1] if times else f"2026-01-01T00:{number:02d}:{'00' if plain else '30'}Z",
+            started_at=times[number - 1]
+            if times
+            else f"2026-01-01T00:{number if plain else 1:02d}:{0 if plain else 20 + number:02d}Z",
             **more,
         )
         for number, rate in enumerate(rates, start=1)

@@ -14,6 +14,7 @@ COMMANDS = {
     "bench": "Measure one cell of a running endpoint.",
     "acceptance": "The acceptance between two scrapes of a server's metrics, as JSON.",
     "compare": "Tables and verdicts again, from the raw rows only.",
+    "probe": "Ask the baseline's server whether differing texts part at near-ties.",
     "selftest": "Prove the client against a scripted server with known times.",
 }
 """Each command is `run` in the module of its name in this package."""

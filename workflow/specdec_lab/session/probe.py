@@ -113,3 +113,19 @@ def _likeliest(client: httpx.Client, body: Mapping[str, Any], question: Question
             fix="Ask a server that gives `logprobs` and `top_logprobs` on /v1/chat/completions.",
             code="no_logprobs",
         ) from error
+
+
+def served(base_url: str) -> str:
+    """The first model that the server lists; UserError when it lists none."""
+    address = base_url.rstrip("/").removesuffix("/v1")
+    try:
+        with httpx.Client(trust_env=False, timeout=10.0) as client:
+            answer = client.get(f"{address}/v1/models").raise_for_status().json()
+        return str(answer["data"][0]["id"])
+    except (httpx.HTTPError, KeyError, IndexError, TypeError, ValueError) as error:
+        raise UserError(
+            f"The server does not say which model it serves: {error}",
+            place=address,
+            fix="Give it with --model.",
+            code="probe_unreachable",
+        ) from error
