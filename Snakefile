@@ -8,6 +8,9 @@ from snakemake.utils import min_version
 min_version("9.17")
 
 
+report: "workflow/report/workflow.rst"
+
+
 include: "workflow/rules/common.smk"
 include: "workflow/rules/prompts.smk"
 include: "workflow/rules/checkpoints.smk"

@@ -18,11 +18,13 @@ rule compare:
             f"{LAB.results}/summary.txt",
             caption="../report/summary.rst",
             category="Table",
+            labels={"file": "For people"},
         ),
         csv=report(
             f"{LAB.results}/summary.csv",
             caption="../report/summary.rst",
             category="Table",
+            labels={"file": "For pandas"},
         ),
         comparison=f"{LAB.results}/comparison.json",
     log:
@@ -44,6 +46,7 @@ rule decide:
             f"{LAB.results}/decision.md",
             caption="../report/decision.rst",
             category="Decision",
+            labels={"file": "What to deploy"},
         ),
         deploy=directory(f"{LAB.results}/deploy"),
     log:

@@ -1,7 +1,9 @@
-"""One self-contained page.
+"""One self-contained page, its charts as files for slides, and the numbers for dashboards.
 
-Needs: comparison, decision. Gives: report.html.
+Needs: comparison, decision. Gives: report.html, charts/*.svg, specdec.prom. The cells that lie beside them are read too.
 """
+
+from specdec_lab.report.files import CHARTS, NUMBERS
 
 
 localrules:
@@ -13,11 +15,22 @@ rule report_page:
         comparison=f"{LAB.results}/comparison.json",
         decision=f"{LAB.results}/decision.json",
     output:
-        report(
+        page=report(
             f"{LAB.results}/report.html",
             caption="../report/report.rst",
             category="Report",
+            labels={"file": "Everything on one page"},
         ),
+        charts=[
+            report(
+                f"{LAB.results}/charts/{name}.svg",
+                caption="../report/chart.rst",
+                category="Charts",
+                labels={"chart": title},
+            )
+            for name, title in CHARTS.items()
+        ],
+        numbers=f"{LAB.results}/{NUMBERS}",
     log:
         f"{LAB.results}/logs/report.log",
     params:

@@ -22,11 +22,14 @@ STAGES: dict[str, tuple[str, ...]] = {
     "session": ("session.run",),
     "compare": ("analysis.compare", "analysis.tables"),
     "decide": ("analysis.decision",),
-    "report": ("report.html",),
+    "report": ("report.html", "report.prometheus"),
     "bundle": ("bundle",),
 }
 """Stage -> the modules (or packages) that define it. `measure` is what a number in a cell depends on and so enters the
 cell's key; `session` is everything that writes a session's files: it may rerun the job, but measures nothing again."""
+
+ASSETS = {"report.html": "report/assets"}
+"""Module -> folder of files that are no Python and yet part of what it does."""
 
 
 def digest(stage: str) -> str:
@@ -74,6 +77,8 @@ def _collect(module: str, seen: dict[str, str]) -> None:
     if path is None:
         return
     seen[module], imports = _read(path, module)
+    for asset in sorted((PACKAGE / ASSETS[module]).iterdir()) if module in ASSETS else []:
+        seen[f"{module}/{asset.name}"] = hashlib.sha256(asset.read_bytes()).hexdigest()
     for name in imports:
         _collect(name, seen)
 

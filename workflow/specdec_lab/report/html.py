@@ -14,8 +14,9 @@ from .. import __version__
 from ..records.base import plain_text, write_text_atomic
 from . import sections, texts
 from .charts import figures
-from .charts.figure import Figure, svg, without_legend, write_files
+from .charts.figure import Figure, svg, without_legend, write_files, write_placeholder
 from .charts.style import BASELINE_SHAPE, DARK, LIGHT, ModeScale, css
+from .files import CHARTS
 from .glossary import TERMS, WORDS
 from .source import Results, read
 
@@ -31,8 +32,11 @@ def write(results_dir: Path, out: Path) -> None:
     results = read(results_dir)
     drawn = figures(results)
     write_text_atomic(out, render(results, drawn))
+    folder = out.parent / "charts"
     for figure in drawn:
-        write_files(figure, out.parent / "charts")
+        write_files(figure, folder)
+    for name in CHARTS.keys() - {figure.name for figure in drawn}:
+        write_placeholder(name, CHARTS[name], folder)
     _LOG.info("report with %d figures written to %s", len(drawn), out)
 
 

@@ -62,6 +62,21 @@ def write_files(figure: Figure, folder: Path) -> list[Path]:
     return [svg_path, png_path]
 
 
+def write_placeholder(name: str, title: str, folder: Path) -> Path:
+    """A chart that says that there is nothing to draw, where one is expected."""
+    from html import escape
+
+    text = (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="420" height="120" viewBox="0 0 420 120" role="img">'
+        f'<title>{escape(title)}: no data</title><rect width="420" height="120" fill="white"/>'
+        f'<text x="16" y="48" font-family="sans-serif" font-size="16" fill="{LIGHT["ink"]}">{escape(title)}</text>'
+        f'<text x="16" y="80" font-family="sans-serif" font-size="13" fill="{LIGHT["muted"]}">'
+        "No data in this run; the report says why.</text></svg>\n"
+    )
+    write_text_atomic(folder / f"{name}.svg", text)
+    return folder / f"{name}.svg"
+
+
 def _together(figure: Figure) -> dict[str, Any]:
     parts = []
     config: dict[str, Any] = {}
