@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ..records.cell import Cell, GpuSample
+from .progress import Progress
 
 
 @dataclass
@@ -23,31 +24,30 @@ class Watch:
     """Progress of one session for a person: quiet and line by line where there is no terminal."""
 
     def __init__(self, mode: str, replicate: int, *, total: int, say: Callable[[str], None]) -> None:
-        self._name = f"{mode} r{replicate}"
-        self._total = total
-        self._done = 0
+        self._progress = Progress(f"{mode} r{replicate}", total)
         self._say = say
 
     def cell(self, name: str) -> Callable[[int, int], None]:
         """A callback for one cell; on a terminal it keeps one line up to date."""
-        begun = time.monotonic()
+        self._progress.begin()
+        terminal = sys.stderr.isatty()
 
         def show(ended: int, of: int) -> None:
-            if sys.stderr.isatty():
-                seconds = time.monotonic() - begun
-                sys.stderr.write(f"\r  {self._name}  {name:<16} {ended}/{of} requests  {seconds:5.1f} s ")
+            if terminal:
+                width = shutil.get_terminal_size().columns
+                sys.stderr.write(f"\r\033[K  {self._progress.line(name, ended, of)}"[: width + 3])
                 sys.stderr.flush()
 
         return show
 
     def done(self, cell: Cell) -> None:
         """The line of a finished cell."""
-        self._done += 1
+        self._progress.finished(cell.summary.agg_tok_s)
         if sys.stderr.isatty():
             sys.stderr.write("\r\033[K")
         s = cell.summary
         self._say(
-            f"  {self._name}  [{self._done}/{self._total}] {cell.cell.name:<12} "
+            f"  {self._progress.name}  [{self._progress.done}/{self._progress.total}] {cell.cell.name:<12} "
             f"{_number(s.agg_tok_s, 'tok/s')}  p50 decode {_number(s.p50_decode_tok_s, 'tok/s')}  "
             f"p50 TTFT {_number(None if s.p50_ttft_s is None else s.p50_ttft_s * 1e3, 'ms')}  "
             f"{s.requests - s.failed}/{s.requests} ok"
