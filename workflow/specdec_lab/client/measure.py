@@ -30,6 +30,7 @@ from .proof import prove
 from .reactor import Reactor
 from .request import Endpoint, body, wires
 from .stream import row
+from .transport import RecordingTransport
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,12 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def http(self, *, timeout_s: float = 30.0) -> httpx.Client:
+        """An httpx client for the same endpoint over the same connections; see `transport` for the times it gives."""
+        base = self.endpoint.url.copy_with(raw_path=b"/")
+        transport = RecordingTransport(self._reactor, self._pool)
+        return httpx.Client(base_url=base, transport=transport, trust_env=False, timeout=timeout_s)
 
     def close(self) -> None:
         """Close every connection. Twice is harmless."""
