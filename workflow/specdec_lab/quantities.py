@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from operator import sub
 from typing import Literal
 
 from .records.cell import Row, Summary
@@ -88,7 +88,7 @@ def tpot_s(decode: float | None) -> float | None:
 
 def chunk_gaps(arrivals: Sequence[float]) -> list[float]:
     """Gaps between one chunk and the next. A chunk may hold several tokens, so this is no inter-token latency (A8)."""
-    return [later - earlier for earlier, later in pairwise(arrivals)]
+    return list(map(sub, arrivals[1:], arrivals))
 
 
 def good(row: Row, objective: Objective) -> bool:

@@ -2,19 +2,17 @@
 
 Linux can say of each read when its last byte arrived (SO_TIMESTAMPNS), however late the program comes to fetch it. It
 says so on the wall clock, which may step; the client counts on the monotonic clock, which does not. Both clocks run at
-the same speed, so one difference between them serves a whole cell, and a step shows as a change of that difference.
+the same speed, so one difference between them serves a whole request, and a step shows as a change of that difference.
 """
 
 from __future__ import annotations
 
 import socket
-import statistics
 import time
 from array import array
-from collections.abc import Sequence
 from time import perf_counter
 
-from .exchange import Read
+from .exchange import Exchange
 
 SO_TIMESTAMPNS = 35
 """The option's number on Linux (asm-generic), for which Python has no name."""
@@ -23,9 +21,10 @@ ANCILLARY_BYTES = 64
 """Room for the kernel's word on one read."""
 
 STEP_S = 0.0005
-"""Differences between the clocks that vary by more than this within a cell mean that the wall clock was set."""
+"""Differences between the clocks that vary by more than this within a request mean that the wall clock was set."""
 
-_EARLY_S = 0.00005
+_EARLY_S = 0.05
+"""A read is noted with the time of the look that found it; what arrived meanwhile may be this much younger."""
 
 
 def ask_for_stamps(sock: socket.socket) -> bool:
@@ -60,24 +59,24 @@ def offset() -> float:
     return value
 
 
-def steady(offsets: Sequence[float]) -> float | None:
-    """The one difference between the clocks over a cell; None when the wall clock was set in it."""
-    if not offsets or max(offsets) - min(offsets) > STEP_S:
-        return None
-    return statistics.median(offsets)
+def steady(before: float, after: float) -> float | None:
+    """The one difference between the clocks over a request; None when the wall clock was set in it."""
+    return (before + after) / 2 if abs(after - before) <= STEP_S else None
 
 
-def arrivals(reads: Sequence[Read], difference: float | None, sent_at: float) -> list[float]:
+def arrivals(exchange: Exchange) -> list[float]:
     """When each read arrived: the kernel's time where it has one that can be, else when the program fetched it.
 
-    A kernel time after the fetch or before the request cannot be, and is not believed.
+    Kernel times before the request or well after the fetch cannot be, and are not believed. Call it soon after the end.
     """
-    if difference is None or not all(ancillary for _, ancillary, _ in reads):
+    reads, sent_at = exchange.reads, exchange.sent_at
+    difference = steady(exchange.offset, offset()) if exchange.offset else None
+    said = [ancillary for _, ancillary, _ in reads]
+    if not reads or difference is None or not all(said):
         return [fetched for _, _, fetched in reads]
     words = array("q")
-    words.frombytes(b"".join([ancillary[0][2] for _, ancillary, _ in reads]))
-    times = []
-    for (_, _, fetched), seconds, nanos in zip(reads, words[0::2], words[1::2], strict=True):
-        at = seconds + difference + nanos * 1e-9
-        times.append(at if sent_at <= at <= fetched + _EARLY_S else fetched)
-    return times
+    words.frombytes(b"".join([ancillary[0][2] for ancillary in said]))
+    times = [seconds + nanos * 1e-9 + difference for seconds, nanos in zip(words[0::2], words[1::2], strict=True)]
+    if sent_at <= times[0] <= reads[0][2] + _EARLY_S and times[-1] <= reads[-1][2] + _EARLY_S:
+        return times
+    return [fetched for _, _, fetched in reads]

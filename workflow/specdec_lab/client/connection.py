@@ -10,10 +10,11 @@ from collections.abc import Callable
 from time import perf_counter
 
 from . import clock
+from .clock import ANCILLARY_BYTES
 from .exchange import LAST_CHUNK, SMALL_READ, End, Exchange
 from .reactor import READ, WRITE, Reactor
 
-READ_BYTES = 1 << 15
+READ_BYTES = 1 << 13
 """Most bytes taken by one read; what is left comes with the next one at once. Larger ones cost more to allocate."""
 
 
@@ -154,7 +155,7 @@ class Connection:
     def _readable(self) -> None:
         """The hot path: one system call that brings the kernel's receive time too, and a glance at the read's end."""
         try:
-            data, ancillary, _, _ = self._receive(READ_BYTES, clock.ANCILLARY_BYTES)
+            data, ancillary, _, _ = self._receive(READ_BYTES, ANCILLARY_BYTES)
         except BlockingIOError:
             return
         except OSError as error:
@@ -164,7 +165,7 @@ class Connection:
         if not data or exchange is None:
             self._lost(None)
             return
-        exchange.reads.append((data, ancillary, perf_counter()))
+        exchange.reads.append((data, ancillary, self._reactor.now))
         if (exchange.watchful or len(data) < SMALL_READ or data.endswith(LAST_CHUNK)) and exchange.over(data):
             self.complete(exchange, perf_counter())
 

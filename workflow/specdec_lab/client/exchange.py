@@ -50,6 +50,7 @@ class Exchange:
         "ended_at",
         "framing",
         "number",
+        "offset",
         "on_end",
         "problem",
         "reads",
@@ -64,6 +65,8 @@ class Exchange:
         self.on_end = on_end
         self.scheduled_at: float | None = None
         self.sent_at = 0.0
+        self.offset = 0.0
+        """Monotonic minus wall clock when it was sent."""
         self.reads: list[Read] = []
         self.framing = Framing()
         """The response as far as it was looked at: `framing.fed` of the reads."""
@@ -129,6 +132,11 @@ class Exchange:
     def unread(self) -> bool:
         """Whether reads are stored that nothing has looked at yet."""
         return self.framing.fed < len(self.reads)
+
+    def let_go(self) -> None:
+        """Forget the bytes: they have been read."""
+        self.reads.clear()
+        self.framing.pieces.clear()
 
     def finish(self, end: End, at: float) -> None:
         """The exchange is over; tells its owner, once."""

@@ -60,9 +60,9 @@ class Framing:
         elif new:
             self.piece_reads.extend([index] * new)
 
-    def skip(self, reads: int) -> None:
-        """Count reads that are one whole chunk of the body each, which the caller has taken apart by other means."""
-        self.fed += reads
+    def skip_to(self, read: int) -> None:
+        """Count the reads before this one as fed: whole chunks of the body, which the caller took apart himself."""
+        self.fed = read
 
     def end_of_stream(self) -> None:
         """The server closed: that ends a body that has no length of its own, and cuts every other one short."""

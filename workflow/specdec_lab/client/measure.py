@@ -24,6 +24,7 @@ from ..records.errors import UserError
 from ..records.prompt import Prompt
 from ..records.spec import Deadlines, Load, Objective, Sampling
 from . import clock
+from .exchange import Exchange
 from .load import Offer
 from .pool import Pool
 from .proof import prove
@@ -48,9 +49,7 @@ class Measured:
     origin: float
     """The cell's start on the machine's monotonic clock (time.perf_counter): where `sent_s` counts from."""
     cpu_s: float
-    """CPU time of this process while requests were under way."""
-    parse_cpu_s: float
-    """CPU time of making the rows afterwards."""
+    """CPU time of this process for the cell: opening connections, sending, receiving and making the rows."""
 
 
 class Client:
@@ -127,28 +126,41 @@ class Client:
         ]
         requests = wires(self.endpoint, bodies)
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        made: dict[int, Row] = {}
+        known: dict[bytes, str] = {}
+
+        def digest(exchange: Exchange) -> None:
+            wanted = int(bodies[exchange.number]["max_tokens"]) if ignore_eos else None
+            stamps = clock.arrivals(exchange)
+            made[exchange.number] = row(
+                exchange, stamps, prompts[exchange.number], started_at=offer.started_at, max_tokens=wanted, known=known
+            )
+            exchange.let_go()
+
+        offer = Offer(
+            self._reactor,
+            self._pool,
+            requests,
+            deadlines or Deadlines(),
+            digest,
+            give_up=give_up,
+            on_progress=on_progress,
+        )
         collecting = gc.isenabled()
         gc.disable()
         cpu = time.process_time()
         try:
-            offer = self._offer(requests, load, deadlines, on_progress, give_up)
+            if load.rate is not None:
+                offer.poisson(load.rate, load.seed)
+            else:
+                offer.closed(load.concurrency or 1)
         finally:
+            cpu_s = time.process_time() - cpu
             if collecting:
                 gc.enable()
-        cpu_s = time.process_time() - cpu
-        cpu = time.process_time()
-        difference = clock.steady(offer.offsets)
-        rows = [
-            row(
-                exchange,
-                clock.arrivals(exchange.reads, difference, exchange.sent_at),
-                prompts[exchange.number],
-                started_at=offer.started_at,
-                max_tokens=bodies[exchange.number]["max_tokens"] if ignore_eos else None,
-            )
-            for exchange in offer.exchanges
-        ]
-        parse_cpu_s = time.process_time() - cpu
+        if on_progress is not None:
+            on_progress(offer.ended, len(requests))
+        rows = [made[number] for number in sorted(made)]
         completed = offer.aborted is None
         return Measured(
             rows=rows,
@@ -161,24 +173,4 @@ class Client:
             aborted=offer.aborted,
             origin=offer.started_at,
             cpu_s=cpu_s,
-            parse_cpu_s=parse_cpu_s,
         )
-
-    def _offer(
-        self,
-        requests: Sequence[bytes],
-        load: Load,
-        deadlines: Deadlines | None,
-        on_progress: Callable[[int, int], None] | None,
-        give_up: Callable[[], str | None] | None,
-    ) -> Offer:
-        offer = Offer(
-            self._reactor, self._pool, requests, deadlines or Deadlines(), give_up=give_up, on_progress=on_progress
-        )
-        if load.rate is not None:
-            offer.poisson(load.rate, load.seed)
-        else:
-            offer.closed(load.concurrency or 1)
-        if on_progress is not None:
-            on_progress(offer.ended, len(requests))
-        return offer

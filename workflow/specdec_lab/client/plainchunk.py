@@ -16,20 +16,32 @@ from itertools import islice
 from .chunk import Chunk, parse
 from .exchange import Read
 
-_STRING = rb'([^"\\\x00-\x1f]*(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*)*)'
 _SPECIAL = re.compile(rb'["\\\x00-\x1f]')
+_SIZE_DIGITS = 10
+
+
+def _decoded(inside: bytes) -> str:
+    """The text of a JSON string without its quotes; ValueError if it is none."""
+    if _SPECIAL.search(inside) is None:
+        return inside.decode()
+    return str(json.loads(b'"' + inside + b'"'))
 
 
 class PlainChunks:
     """The learned frame of the plain chunks of one stream."""
 
-    __slots__ = ("_after", "_before", "_frame", "_least")
+    __slots__ = ("_after", "_before", "_framed_after", "_known", "_least", "_sizes", "_whole")
 
-    def __init__(self) -> None:
+    def __init__(self, known: dict[bytes, str] | None = None) -> None:
         self._before = b""
         self._after = b""
         self._least = -1
-        self._frame: re.Pattern[bytes] | None = None
+        self._framed_after = b""
+        self._known: dict[bytes, str] = {} if known is None else known
+        """What the insides of strings mean that were decoded before; tokens come again and again, in all streams."""
+        self._whole: dict[bytes, str] = {}
+        """Reads of this stream that were one plain chunk, and their texts."""
+        self._sizes: dict[bytes, int] = {}
 
     def match(self, piece: bytes) -> str | None:
         """The answer text of a piece that is a plain chunk; None when it has to be parsed."""
@@ -44,25 +56,56 @@ class PlainChunks:
         except UnicodeDecodeError:
             return None
 
-    def match_frames(self, reads: Sequence[Read], start: int) -> list[str]:
-        """The answer texts of the reads from `start` on, while each is one HTTP chunk with one plain chunk in it."""
+    def match_frames(self, reads: Sequence[Read], start: int) -> tuple[list[str], list[int], int]:
+        """The answer texts of the reads from `start` on, while each holds whole HTTP chunks with one plain chunk each.
+
+        Beside them for each text the number of its read, and the number of the first read that was not taken.
+        """
         texts: list[str] = []
-        if self._frame is None:
-            return texts
-        whole, least = self._frame.fullmatch, self._least
+        places: list[int] = []
+        number = start
+        least = self._least
+        if least < 0:
+            return texts, places, number
+        before, after, known, sizes = self._before, self._framed_after, self._known, self._sizes
+        head, tail = len(before), len(self._after)
+        whole = self._whole
         try:
-            for read, _, _ in islice(reads, start, None):
-                found = whole(read)
-                if found is None:
+            for number, (read, _, _) in enumerate(islice(reads, start, None), start):
+                again = whole.get(read)
+                if again is not None:
+                    texts.append(again)
+                    places.append(number)
+                    continue
+                at, length = 0, len(read)
+                while at < length:
+                    begin = read.find(b"\r\n", at, at + _SIZE_DIGITS) + 2
+                    size = sizes.get(read[at:begin])
+                    if size is None:
+                        size = sizes[read[at:begin]] = int(read[at:begin], 16)
+                    end = begin + size - tail
+                    if size < least or not (read.startswith(before, begin) and read.startswith(after, end)):
+                        break
+                    inside = read[begin + head : end]
+                    text = known.get(inside)
+                    if text is None:
+                        text = known[inside] = _decoded(inside)
+                    texts.append(text)
+                    places.append(number)
+                    at = end + tail + 2
+                if at != length:
                     break
-                size, text = found.groups()
-                if int(size, 16) != least + len(text):
-                    break
-                texts.append(json.loads(b'"' + text + b'"') if b"\\" in text else text.decode())
+                if places[-2:-1] != [number]:
+                    whole[read] = texts[-1]
+            else:
+                return texts, places, len(reads)
         except ValueError:
-            # Not UTF-8 or not JSON: that read goes the long way, which says what is wrong with it.
-            return texts
-        return texts
+            # Not UTF-8, not JSON or not a size: that read goes the long way, which says what is wrong with it.
+            pass
+        while places and places[-1] == number:
+            places.pop()
+            texts.pop()
+        return texts, places, number
 
     def learn(self, piece: bytes, chunk: Chunk) -> None:
         """Take the frame from a piece that is one event and was parsed to `chunk`.
@@ -71,7 +114,7 @@ class PlainChunks:
         `content`; a frame that does not carry another text through a full parse is not kept.
         """
         self._least = -1
-        self._frame = None
+        self._whole = {}
         if chunk != Chunk(answer=chunk.answer, generated=True, choices=True):
             return
         text = json.dumps(chunk.answer, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass")
@@ -86,6 +129,4 @@ class PlainChunks:
         probe = (self._before + b"probe" + self._after)[len(b"data: ") : -2]
         if parse(probe) == Chunk(answer="probe", generated=True, choices=True):
             self._least = len(self._before) + len(self._after)
-            self._frame = re.compile(
-                b"([0-9a-fA-F]{1,8})\r\n" + re.escape(self._before) + _STRING + re.escape(self._after) + b"\r\n"
-            )
+            self._framed_after = self._after + b"\r\n"

@@ -35,6 +35,8 @@ class Reactor:
         self._window_end = 0.0
         self._reads = 0
         self._napping = False
+        self.now = perf_counter()
+        """When the look at the sockets that is being answered was made."""
         self.may_nap = True
         """False while a socket is watched whose reads the kernel does not time."""
 
@@ -61,11 +63,11 @@ class Reactor:
             time.sleep(wait)
             wait = 0.0
         events = self._poller.poll(max(int(wait * 1000), 0) / 1000 * self._unit)
+        self.now = perf_counter()
         ready = self._ready
         for number, _ in events:
-            call = ready.get(number)
-            if call is not None:
-                call()
+            if number in ready:
+                ready[number]()
         self._reads += len(events)
         now = perf_counter()
         if now >= self._window_end:

@@ -107,7 +107,7 @@ def compare(measured: Measured, log: dict[str, Sent], *, concurrency: int, token
         p95_arrival_ms=quantities.percentile(late, 95),
         p50_decode=p50_decode,
         p95_decode=quantities.percentile(decode, 95),
-        cpu_s_per_million=1e6 * (measured.cpu_s + measured.parse_cpu_s) / max(chunks, 1),
+        cpu_s_per_million=1e6 * measured.cpu_s / max(chunks, 1),
         loop_lag_p99_ms=measured.client.loop_lag_p99_ms,
         within_limits=not measured.summary.failed
         and p50_ttft is not None

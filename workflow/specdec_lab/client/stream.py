@@ -100,23 +100,25 @@ class Transcript:
                 return
 
     def take_frames(self, reads: Sequence[Read], start: int, stamps: Sequence[float]) -> int:
-        """Take the reads from `start` on that are one HTTP chunk with one plain event each; how many there were."""
+        """Take the reads from `start` on that hold nothing but whole HTTP chunks with one plain event each.
+
+        Returns the number of the first read that was not taken.
+        """
         if not self._decoder.between_events or self.over:
-            return 0
-        texts = self._plain.match_frames(reads, start)
-        taken = len(texts)
+            return start
+        texts, places, untaken = self._plain.match_frames(reads, start)
         if "" in texts:
-            for text, at in zip(texts, stamps[start : start + taken], strict=True):
-                self._answered(text, at)
+            for text, place in zip(texts, places, strict=True):
+                self._answered(text, stamps[place])
         elif texts:
-            self.events += taken
+            self.events += len(texts)
             self.answer += texts
-            self.arrivals += stamps[start : start + taken]
-            self.token_ids += [None] * taken
-            self.running += [None] * taken
+            self.arrivals += [stamps[place] for place in places]
+            self.token_ids += [None] * len(texts)
+            self.running += [None] * len(texts)
             if self.first_answer is None:
-                self.first_answer = stamps[start]
-        return taken
+                self.first_answer = stamps[places[0]]
+        return untaken
 
     def finish(self) -> None:
         """The body is over: an event that lacks its closing blank line counts."""
@@ -214,10 +216,13 @@ def joined(parts: Sequence[str]) -> str:
     return text
 
 
-def transcript(exchange: Exchange, stamps: Sequence[float]) -> Transcript:
-    """What an exchange's stream says. Takes the HTTP framing off what was only stored so far."""
+def transcript(exchange: Exchange, stamps: Sequence[float], known: dict[bytes, str] | None = None) -> Transcript:
+    """What an exchange's stream says. Takes the HTTP framing off what was only stored so far.
+
+    `known`: texts of tokens decoded before, shared by the streams of a cell.
+    """
     framing = exchange.framing
-    said = Transcript()
+    said = Transcript(_plain=PlainChunks(known))
     if framing.status not in (None, 200):
         exchange.look()
         return said
@@ -229,7 +234,7 @@ def transcript(exchange: Exchange, stamps: Sequence[float]) -> Transcript:
         done = len(framing.pieces)
         reads = exchange.reads
         if framing.between_chunks:
-            framing.skip(said.take_frames(reads, framing.fed, stamps))
+            framing.skip_to(said.take_frames(reads, framing.fed, stamps))
         if framing.fed >= len(reads):
             break
         framing.feed(reads[framing.fed][0])
@@ -239,13 +244,19 @@ def transcript(exchange: Exchange, stamps: Sequence[float]) -> Transcript:
 
 
 def row(
-    exchange: Exchange, stamps: Sequence[float], prompt: Prompt, *, started_at: float, max_tokens: int | None
+    exchange: Exchange,
+    stamps: Sequence[float],
+    prompt: Prompt,
+    *,
+    started_at: float,
+    max_tokens: int | None,
+    known: dict[bytes, str] | None = None,
 ) -> Row:
     """The row of one exchange. `stamps`: when each read arrived; `started_at`: the cell's start on the same clock.
 
     `max_tokens`: the length that an answer must have when the end token is ignored; None when it may stop by itself.
     """
-    read = transcript(exchange, stamps)
+    read = transcript(exchange, stamps, known)
     reason, message = _failure(exchange, read)
     sent = exchange.sent_at
     arrivals = [at - sent for at in read.arrivals]

@@ -33,8 +33,8 @@ class RecordingTransport(httpx.BaseTransport):
         connection = self._pool.take()
         if connection is None:
             raise httpx.ConnectError("the server closed the connection as soon as it was made", request=request)
-        before = clock.offset()
         exchange = Exchange(0, lambda _: None)
+        exchange.offset = clock.offset()
         connection.send(exchange, wire(request))
         allowed = request.extensions.get("timeout", {}).get("read")
         limit = float("inf") if allowed is None else exchange.sent_at + allowed
@@ -49,7 +49,7 @@ class RecordingTransport(httpx.BaseTransport):
         framing = exchange.framing
         if not framing.complete or framing.status is None:
             raise httpx.RemoteProtocolError(framing.broken or exchange.problem or "cut short", request=request)
-        times = clock.arrivals(exchange.reads, clock.steady([before, clock.offset()]), exchange.sent_at)
+        times = clock.arrivals(exchange)
         return httpx.Response(
             framing.status,
             headers=[pair for pair in framing.headers if pair[0].lower() != b"transfer-encoding"],
