@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= 1
 
-.PHONY: help setup demo test lint format types generated lock clean
+.PHONY: help setup demo test trust lint format types generated lock clean
 
 help: ## Show the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -32,6 +32,9 @@ demo: setup ## Measure speculation on the embedded engine and print the verdict
 
 test: setup ## Run every test that this machine can run
 	@$(BIN)/python -m pytest
+
+trust: setup ## Judge synthetic servers whose truth is known; writes the tables of docs/trust.md
+	@$(BIN)/python -m specdec_lab.analysis.trust --page docs/trust.md
 
 lint: setup ## Style, workflow style, workflow lint
 	@$(BIN)/ruff check .

@@ -5,6 +5,7 @@ A finding only when the baseline's answer to the same prompt is not degenerate i
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 Fault = Literal["loop", "empty"]
@@ -37,12 +38,10 @@ def looping(text: str) -> bool:
     tail = text.rstrip()[-TAIL:]
     size = len(tail)
     for period in range(1, size // LOOP_TURNS + 1):
-        length = 0
-        while length < size - period and tail[size - 1 - length] == tail[size - 1 - length - period]:
-            length += 1
-        run = length + period if length else 0
-        plain = len(set(tail[size - period :])) == 1
-        enough = size if plain and size == TAIL else max(LOOP_CHARS, int(LOOP_SHARE * size))
-        if run >= enough and run >= LOOP_TURNS * period and not (plain and size < TAIL):
+        needed = max(LOOP_CHARS, math.ceil(LOOP_SHARE * size), LOOP_TURNS * period)
+        if len(set(tail[size - period :])) == 1:
+            needed = TAIL
+        agreeing = needed - period
+        if needed <= size and tail[size - agreeing :] == tail[size - needed : size - period]:
             return True
     return False

@@ -17,6 +17,8 @@ from .statistics import Spread, logs, quantile
 
 OUTGROWN = 2.0
 """A difference this many times as large as the noise or the drift beside it is not made by them."""
+DRAWN_OUT = 0.995
+"""How sure a gain over a trend that is drawn out in time must be (one-sided)."""
 CLOCK_SHARE = 0.03
 """Median clocks of a mode and its baseline further apart than this are not the same machine."""
 
@@ -65,7 +67,7 @@ def throttling(cells: Sequence[Measured]) -> list[Finding]:
 
 
 def explains(
-    cells: Sequence[Measured], baseline: Sequence[Measured], *, spread: Spread, margin: float, confidence: float
+    cells: Sequence[Measured], baseline: Sequence[Measured], *, spread: Spread, margin: float
 ) -> list[Finding]:
     """Whether the baseline's trend over time, followed to the moments of the mode's starts, accounts for the gain.
 
@@ -92,7 +94,7 @@ def explains(
         found.append(finding("not_bracketed", text))
         away = _mean([x for x, _ in ours]) - mean_x
         error = spread.moderated * math.sqrt(1 / len(ours) + 1 / len(base) + away**2 / width)
-        needed = max(needed, quantile(1 - (1 - confidence) / 2, spread) * error)
+        needed = max(needed, quantile(DRAWN_OUT, spread) * error)
     if plain >= math.log1p(margin) and adjusted < needed:
         text = f"{math.exp(plain):.2f}x, but {math.exp(adjusted):.2f}x against the baseline's own trend over the run."
         found.append(finding("drift_explains", text))

@@ -156,7 +156,7 @@ def _row(
         )
         return row.model_copy(update={"findings": _once(found), "verdict": word})
     spread = family.spread(lambda cell: cell.p50_decode)
-    found += drift.explains(cells, base, spread=spread, margin=rules.margin, confidence=rules.confidence)
+    found += drift.explains(cells, base, spread=spread, margin=rules.margin)
     found += drift.clocks(cells, base)
     decode = _gain(family, mode.name, lambda cell: cell.p50_decode, rules)
     found = drift.outgrown(found, decode.ratio, floor.drift)
@@ -187,7 +187,7 @@ def _row(
         update={
             "decode": decode,
             "aggregate": _gain(family, mode.name, lambda cell: cell.agg_tok_s, rules),
-            "ttft": _gain(family, mode.name, lambda cell: cell.ttft(50), rules),
+            "ttft": _gain(family, mode.name, lambda cell: cell.p50_ttft, rules),
             "per_prompt": per.gain if per is not None else None,
             "paired": paired(cells, base),
             "identity": identity,
@@ -249,8 +249,8 @@ def _numbers(family: Family, mode: PlannedMode, cells: list[Measured], rules: De
         failed=sum(cell.summary.failed for cell in cells),
         agg_tok_s=agg,
         p50_decode_tok_s=geometric_mean([cell.p50_decode for cell in cells]),
-        p50_ttft_s=median(value for cell in cells if (value := cell.ttft(50)) is not None),
-        p95_ttft_s=median(value for cell in cells if (value := cell.ttft(95)) is not None),
+        p50_ttft_s=median(value for cell in cells if (value := cell.p50_ttft) is not None),
+        p95_ttft_s=median(value for cell in cells if (value := cell.p95_ttft) is not None),
         p50_e2e_s=median(one.e2e_s for cell in cells for one in cell.ok if one.e2e_s is not None),
         mean_completion_tokens=sum(counts) / len(counts) if counts else None,
         decode_share=median(share for cell in cells if (share := cell.decode_share) is not None),

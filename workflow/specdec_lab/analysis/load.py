@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from statistics import median as middle
@@ -23,7 +24,7 @@ from ..records.cell import ClientProof as Client
 from ..records.decision import Plan, PlannedMode
 from ..records.errors import UserError
 from ..records.session import Failure, Session
-from ..records.spec import CellSpec, SessionSpec
+from ..records.spec import CellSpec, Load, ServerSpec, SessionSpec
 from ..records.stack import Stack
 from .findings import finding
 from .identity import Text
@@ -61,7 +62,7 @@ class Heat:
     throttle: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
+@dataclass
 class Measured:
     """One cell of one start, read and ready to be judged."""
 
@@ -87,29 +88,42 @@ class Measured:
     requests: list[Request]
     problems: list[Finding] = field(default_factory=list)
 
-    @property
+    @cached_property
     def ok(self) -> list[Request]:
         """The requests that succeeded."""
         return [one for one in self.requests if one.ok]
 
-    @property
+    @cached_property
     def p50_decode(self) -> float | None:
         """M2 from the rows; from the summary when no row has a rate."""
         from_rows = median(one.decode_tok_s for one in self.ok if one.decode_tok_s is not None)
         return self.summary.p50_decode_tok_s if from_rows is None else from_rows
 
-    @property
+    @cached_property
     def decode_n(self) -> int:
         """How many requests have a decode rate."""
         return sum(one.decode_tok_s is not None for one in self.ok) or self.summary.decode_n
 
-    def ttft(self, q: float) -> float | None:
-        """A percentile of the time to the first token, from the rows."""
+    @cached_property
+    def p50_ttft(self) -> float | None:
+        """Median time to the first token, from the rows."""
+        return self._ttft(50, self.summary.p50_ttft_s)
+
+    @cached_property
+    def p95_ttft(self) -> float | None:
+        """95th percentile of the time to the first token, from the rows."""
+        return self._ttft(95, self.summary.p95_ttft_s)
+
+    def _ttft(self, q: float, told: float | None) -> float | None:
         from_rows = percentile((one.ttft_s for one in self.ok if one.ttft_s is not None), q)
-        told = self.summary.p50_ttft_s if q == 50 else self.summary.p95_ttft_s
         return told if from_rows is None else from_rows
 
-    @property
+    @cached_property
+    def rates(self) -> dict[str, float]:
+        """Prompt id -> decode rate, for the requests that have one."""
+        return {one.id: one.decode_tok_s for one in self.ok if one.decode_tok_s}
+
+    @cached_property
     def tokens(self) -> int | None:
         """Completion tokens of the successful requests; None as soon as one is unknown."""
         counts = [one.tokens for one in self.ok]
@@ -117,7 +131,7 @@ class Measured:
             return self.summary.completion_tokens
         return None if None in counts else sum(count for count in counts if count is not None)
 
-    @property
+    @cached_property
     def agg_tok_s(self) -> float | None:
         """M1: tokens / (first request sent -> last token); the summary's when rows do not say when they were sent."""
         timed = [(one.sent_s, one.e2e_s) for one in self.ok if one.sent_s is not None and one.e2e_s is not None]
@@ -127,19 +141,19 @@ class Measured:
         wall = max(start + end for start, end in timed) - min(sent)
         return self.tokens / wall if wall > 0 else None
 
-    @property
+    @cached_property
     def decode_share(self) -> float | None:
         """M35: decode time / request time, summed over the rows."""
         timed = [(one.e2e_s - one.ttft_s, one.e2e_s) for one in self.ok if one.ttft_s is not None and one.e2e_s]
         whole = sum(end for _, end in timed)
         return sum(part for part, _ in timed) / whole if whole > 0 else self.summary.decode_share
 
-    @property
+    @cached_property
     def texts(self) -> dict[str, Text]:
         """Prompt id -> what was answered."""
         return {one.id: one.text for one in self.ok}
 
-    @property
+    @cached_property
     def cache_share(self) -> float | None:
         """Prompt tokens that came from the server's cache, as a share; from the counters, else from the rows."""
         queries, hits = self.counters.prefix_cache_queries, self.counters.prefix_cache_hits
@@ -267,8 +281,15 @@ def _plan_from(name: str, paths: dict[str, list[tuple[str, int, Path]]], failure
     for one in failures:
         starts.setdefault(one.mode, set()).add(one.replicate)
     modes = [planned(mode, spec, replicates=len(starts[mode])) for mode, spec in specs.items()]
+    named = {mode.against for mode in modes if mode.against is not None} - set(specs)
+    specs |= {base: SessionSpec(server=_NO_SERVER, checkpoints={}, against=None) for base in named}
+    modes += [PlannedMode(name=base, against=None) for base in sorted(named)]
     modes.sort(key=lambda mode: (mode.against is not None, effort(specs[mode.name]), mode.k or 0, mode.name))
     return Plan(name=name, modes=modes, cells=sorted(cells.values(), key=_by_load))
+
+
+_NO_SERVER = ServerSpec(engine="openai", launcher="attach")
+"""Stands for a server that nothing is known of."""
 
 
 def planned(mode: str, spec: SessionSpec, *, replicates: int) -> PlannedMode:
@@ -407,8 +428,6 @@ def _first(error: ValidationError) -> str:
 
 def _unreadable(path: Path, mode: str, start: int, why: str) -> Measured:
     """A stand-in for a file that is no cell; its name says which one it should be."""
-    from ..records.spec import Load, ServerSpec
-
     kind, _, label = path.stem.rpartition("_")
     number = label[1:]
     load = (
@@ -422,7 +441,7 @@ def _unreadable(path: Path, mode: str, start: int, why: str) -> Measured:
         path=path,
         key="",
         cell=CellSpec(kind=kind or path.stem, load=load, warmup=0),
-        session=SessionSpec(server=ServerSpec(engine="openai", launcher="attach"), checkpoints={}, against=None),
+        session=SessionSpec(server=_NO_SERVER, checkpoints={}, against=None),
         digests={},
         stack=None,
         schema_version=None,

@@ -30,21 +30,16 @@ class PerPrompt:
     prompts: int
 
 
-def rates(cell: Measured) -> dict[str, float]:
-    """Prompt id -> decode rate, for the requests that have one."""
-    return {one.id: one.decode_tok_s for one in cell.ok if one.decode_tok_s}
-
-
 def common(cells: Iterable[Measured]) -> set[str]:
     """Prompts with a decode rate in every one of these cells."""
-    return set.intersection(*(set(rates(cell)) for cell in cells))
+    return set.intersection(*(set(cell.rates) for cell in cells))
 
 
 def start_means(cells: Sequence[Measured], prompts: set[str]) -> list[float]:
     """Per start: exp(mean over the prompts of log decode rate)."""
     means = []
     for cell in cells:
-        known = rates(cell)
+        known = cell.rates
         means.append(math.exp(sum(math.log(known[p]) for p in prompts) / len(prompts)))
     return means
 
@@ -66,7 +61,7 @@ def per_prompt(
 
 def paired(cells: Sequence[Measured], baseline: Sequence[Measured]) -> Paired:
     """Each rule is antisymmetric: swapping mode and baseline gives the reciprocal (D9)."""
-    ours, theirs = [rates(cell) for cell in cells], [rates(cell) for cell in baseline]
+    ours, theirs = [cell.rates for cell in cells], [cell.rates for cell in baseline]
     prompts = sorted(common([*cells, *baseline]))
     pairs = {p: (geometric_mean([one[p] for one in ours]), geometric_mean([one[p] for one in theirs])) for p in prompts}
     known = {p: (mine, base) for p, (mine, base) in pairs.items() if mine and base}

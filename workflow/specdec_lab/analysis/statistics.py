@@ -38,7 +38,7 @@ PRIOR_SD = 0.03
 """Between-start standard deviation of a log rate that is believed before any start was measured."""
 PRIOR_DEGREES = 2.0
 """How many degrees of freedom that belief is worth."""
-LEVEL = {2: 0.0005, 3: 0.001}
+LEVEL = {2: 0.0005, 3: 0.0005}
 """One-sided error level of `shown`, by the smaller number of starts; from four starts on `LEVEL_MANY`."""
 LEVEL_MANY = 0.002
 

@@ -186,7 +186,13 @@ def worlds() -> list[tuple[str, list[World]]]:
         rows += [World(f"{v:.1%}, twin and a 10 % gain", v, replicates, alone) for v in variations[:2]]
         tables.append((f"One or two modes, {replicates} starts each", rows))
     drifting = [
-        World(f"{drift:+.0%} over the run, interleaved", 0.01, replicates, (TWIN, Truth("gain3", 0.03)), drift=drift)
+        World(
+            f"{drift:+.0%}, interleaved, {replicates} starts",
+            0.01,
+            replicates,
+            (TWIN, Truth("gain3", 0.03)),
+            drift=drift,
+        )
         for drift in (0.05, 0.10, 0.20, -0.20)
         for replicates in (2, 4)
     ]
