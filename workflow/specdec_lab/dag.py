@@ -44,7 +44,8 @@ class Lab:
         loaded = load_config([Path(f) for f in files] or [root / DEFAULT_CONFIG])
         w = loaded.config.workload
         kinds = prompts.kinds_of(prompts=w.prompts, seed=w.seed, kinds=w.kinds, context_tokens=w.context_tokens)
-        return cls(resolve(loaded, kinds=kinds))
+        known = prompts.kinds_of(prompts=w.prompts, seed=w.seed, kinds=None, context_tokens=w.context_tokens)
+        return cls(resolve(loaded, kinds=kinds, known=known))
 
     @property
     def results(self) -> str:

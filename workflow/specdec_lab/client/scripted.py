@@ -66,8 +66,9 @@ class Step:
 class Script:
     """One answer. `end` says what happens after the last step.
 
-    `finish`: the response is ended and the connection kept; `drop`: it is ended and the connection closed a moment later
-    though nothing announced it; `close`: it is closed without an end; `reset`: it is reset; `hold`: nothing more happens until the client goes. `raw`: the steps are the whole response, head included.
+    `finish`: the response is ended and the connection kept; `drop`: it is ended and the connection closed a moment
+    later though nothing announced it; `close`: it is closed without an end; `reset`: it is reset; `hold`: nothing more
+    happens until the client goes. `raw`: the steps are the whole response, head included.
     """
 
     steps: Sequence[Step] = ()

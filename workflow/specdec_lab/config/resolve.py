@@ -62,11 +62,11 @@ class Matrix:
         return canonical({"prompts": w.prompts, "seed": w.seed, "kinds": w.kinds, "context_tokens": w.context_tokens})
 
 
-def resolve(loaded: LoadedConfig, *, kinds: list[str]) -> Matrix:
+def resolve(loaded: LoadedConfig, *, kinds: list[str], known: list[str]) -> Matrix:
     """Expand and check against the engine; ConfigError names every option that this engine would not take.
 
-    `kinds` are the workload kinds that the prompts have. Image digests and commits of checkpoints are not known here:
-    they are found out by rules of their own and enter the cells' keys.
+    `kinds` are the workload kinds to be measured, `known` all that the prompts have. Image digests and commits of
+    checkpoints are not known here: they are found out by rules of their own and enter the cells' keys.
     """
     config = loaded.config
     modes, origin = _expand(config)
@@ -79,7 +79,7 @@ def resolve(loaded: LoadedConfig, *, kinds: list[str]) -> Matrix:
         problems.extend(found)
     loaded.refuse(problems)
     cells = list(_cells(config, kinds))
-    loaded.refuse(list(_cell_problems(config, kinds)))
+    loaded.refuse(list(_cell_problems(config, known)))
     replicates = config.protocol.replicates
     counts = {
         name: (config.protocol.baseline_replicates or max(2, replicates))
@@ -242,20 +242,15 @@ def _cells(config: LabConfig, kinds: list[str]) -> Iterator[CellSpec]:
             )
 
 
-def _cell_problems(config: LabConfig, kinds: list[str]) -> Iterator[Problem]:
+def _cell_problems(config: LabConfig, known: list[str]) -> Iterator[Problem]:
     workload = config.workload
+    there = f"They have: {', '.join(known)}."
     for index, kind in enumerate(workload.kinds or []):
-        if kind not in {_plain(k) for k in kinds}:
-            yield Problem(
-                ("workload", "kinds", index), f"the prompts have no kind `{kind}`", f"They have: {', '.join(kinds)}."
-            )
+        if kind not in known:
+            yield Problem(("workload", "kinds", index), f"the prompts have no kind `{kind}`", there)
     for kind in workload.max_tokens:
-        if kind not in {_plain(k) for k in kinds} | set(kinds):
-            yield Problem(
-                ("workload", "max_tokens", kind),
-                f"the kind `{kind}` is not measured",
-                f"Measured are: {', '.join(kinds)}.",
-            )
+        if kind not in known:
+            yield Problem(("workload", "max_tokens", kind), f"the prompts have no kind `{kind}`", there)
     for index, concurrency in enumerate(config.load.concurrency):
         if workload.requests is not None and concurrency > workload.requests:
             yield Problem(
