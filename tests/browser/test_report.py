@@ -76,6 +76,18 @@ def test_the_page_opens_without_complaint_draws_every_chart_and_fits(
     assert (tmp_path / f"{size}.png").stat().st_size > 50_000
 
 
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_a_report_of_a_run_that_went_wrong_opens_as_well(tab: Page, poor_page: Path, size: str) -> None:
+    width, height, dark = SIZES[size]
+    tab.problems.clear()
+    tab.open(poor_page, width=width, height=height, dark=dark)
+    tab.run(SCROLL)
+    tab.until(DRAWN)
+    assert tab.problems == []
+    assert tab.run("document.documentElement.scrollWidth") <= width
+    assert tab.run(OVERFLOW) == []
+
+
 def test_links_lead_to_their_rows_even_when_a_filter_hides_them(tab: Page, page: Path) -> None:
     tab.open(page, width=1280, height=900)
     tab.run("""(() => { const s = document.querySelector('[data-filter=mode]'); s.value = 'baseline';

@@ -25,3 +25,15 @@ def page(results: Path) -> Path:
 
     html.write(results, results / "report.html")
     return results / "report.html"
+
+
+@pytest.fixture(scope="session")
+def poor_page(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a run in which much went wrong."""
+    from made import make_poor
+
+    from specdec_lab.report import html
+
+    poor = make_poor(results, tmp_path_factory.mktemp("poor") / "results")
+    html.write(poor, poor / "report.html")
+    return poor / "report.html"

@@ -9,10 +9,12 @@ from specdec_lab import prompts
 from specdec_lab.analysis import compare, decision, tables
 from specdec_lab.analysis.synthetic import Made, cell, flipped, plain_text
 from specdec_lab.records.base import strict_dumps
-from specdec_lab.records.comparison import Curve, CurvePoint
-from specdec_lab.records.decision import Claim, DecisionRules, Plan, PlannedMode, Sweep
+from specdec_lab.records.cell import Acceptance
+from specdec_lab.records.comparison import Comparison, Curve, CurvePoint, FailedMode
+from specdec_lab.records.decision import Claim, Decision, DecisionRules, Plan, PlannedMode, Sweep
 from specdec_lab.records.prompt import Message, Prompt
-from specdec_lab.records.spec import CellSpec, Load
+from specdec_lab.records.session import Failure
+from specdec_lab.records.spec import CellSpec, Load, ServerSpec, SessionSpec
 
 KINDS = ("code", "chat")
 LOADS = (1, 4, 16)
@@ -154,3 +156,46 @@ def _sweep() -> Curve:
         for k, speed in ((2, 70.0), (3, 78.0), (4, 80.0), (6, 75.0))
     ]
     return Curve(axis="k", method="draft", kind="code", load="c1", points=points, best_x=3)
+
+
+def make_poor(rich: Path, poor: Path) -> Path:
+    """The same run as it would look after much went wrong: one start, no intervals, no counters, a mode that failed."""
+    comparison = Comparison.read(rich / "comparison.json")
+    cells = [
+        row.model_copy(
+            update={
+                "decode": row.decode and row.decode.model_copy(update=_NO_INTERVAL),
+                "aggregate": row.aggregate and row.aggregate.model_copy(update=_NO_INTERVAL),
+                "p95_ttft_s": None,
+                "acceptance": Acceptance(status="absent") if row.against else row.acceptance,
+                "starts": 1,
+            }
+        )
+        for row in comparison.cells
+        if row.mode != "draft_k4"
+    ]
+    failure = Failure(
+        mode="draft_k4",
+        replicate=1,
+        spec=SessionSpec(server=ServerSpec(engine="vllm", launcher="process"), checkpoints={}, against="baseline"),
+        at="2026-01-01T00:00:00Z",
+        code="out_of_memory",
+        cause="The GPU has too little memory <for this>.",
+        place="server.log",
+        fix="Lower gpu-memory-utilization.",
+        log="server.log",
+        excerpt=["torch.OutOfMemoryError: CUDA out of memory"],
+    )
+    failed = [FailedMode(mode="draft_k4", replicates=[1, 2, 3], failure=failure)]
+    changed = comparison.model_copy(
+        update={"cells": cells, "failed": failed, "floors": [], "curves": [], "stack": None}
+    )
+    poor.mkdir(parents=True)
+    changed.write(poor / "comparison.json")
+    Decision.read(rich / "decision.json").model_copy(update={"routes": [], "serve": {}}).write(poor / "decision.json")
+    (poor / "sessions" / "ngram" / "r1").mkdir(parents=True)
+    (poor / "sessions" / "ngram" / "r1" / "code_c1.json").write_text('{"half": ')
+    return poor
+
+
+_NO_INTERVAL = {"low": None, "high": None, "floor": None, "refused": "one start cannot show its own spread"}

@@ -143,3 +143,17 @@ def test_a_folder_without_a_decision_is_refused_with_the_fix(tmp_path: Path) -> 
     with pytest.raises(UserError, match=r"comparison\.json") as caught:
         html.write(tmp_path, tmp_path / "report.html")
     assert "specdec compare" in caught.value.fix
+
+
+def test_after_much_went_wrong_the_page_says_what_failed_why_and_what_to_do(poor_page: Path) -> None:
+    text = poor_page.read_text(encoding="utf-8")
+    assert "The GPU has too little memory &lt;for this&gt;." in text
+    assert "Lower gpu-memory-utilization." in text
+    assert "sessions/draft_k4/r1/server.log" in text
+    assert "sessions/ngram/r1/code_c1.json" in text
+    assert "No interval: one start cannot show its own spread." in text
+    assert "No stack on file" in text
+    structure = Structure()
+    structure.feed(text)
+    assert structure.wrong == []
+    assert [link for link in structure.links if link[1:] not in structure.ids] == []

@@ -15,6 +15,8 @@ from . import numbers
 from .source import Results, load_words
 
 TONES = {"faster": "good", "slower": "bad", "text differs": "bad", "unreliable": "warn", "not exercised": "warn"}
+_ECHO = "Baseline: "
+"""How the analysis begins a mode's finding that repeats one of its baseline."""
 _DEFAULT_HINT = {
     "error": "Do not use the rows it names before this is mended; then measure them again.",
     "warn": "Read the rows it names with care.",
@@ -71,6 +73,10 @@ def remarks(results: Results) -> list[Remark]:
         add(row.findings, here)
         if row.acceptance is not None:
             add(row.acceptance.findings, here)
+    for remark in found.values():
+        echoes = [said for said in remark.said if said.removeprefix(_ECHO) in remark.said and said.startswith(_ECHO)]
+        for said in echoes:  # the baseline's own row says it already
+            del remark.said[said]
     order = {"error": 0, "warn": 1, "info": 2}
     return sorted(found.values(), key=lambda remark: order[remark.severity])
 
@@ -165,9 +171,8 @@ def _row(row: CellResult) -> dict[str, Any]:
         "gain": numbers.ratio(aggregate.ratio) if aggregate else "",
         "decode": numbers.rate(row.p50_decode_tok_s),
         "speedup": numbers.ratio(decode.ratio) if decode else "",
-        "interval": (numbers.interval(decode.low, decode.high) if decode.low is not None else decode.refused or "")
-        if decode
-        else "",
+        "interval": numbers.interval(decode.low, decode.high) if decode and decode.low is not None else "",
+        "refused": decode.refused or "" if decode and decode.low is None else "",
         "ttft50": numbers.milliseconds(row.p50_ttft_s),
         "ttft95": numbers.milliseconds(row.p95_ttft_s),
         "acceptance": _acceptance_words(row),
@@ -216,13 +221,15 @@ def theory(results: Results) -> list[list[str]]:
 
 
 def diagnoses(results: Results) -> dict[str, list[str]]:
-    """M30: each diagnosis once, with the rows that it is about."""
+    """M30: what to do, with every row that asks for it and why."""
     found: dict[str, list[str]] = {}
     for kind in results.kinds:
         for row in results.rows(kind):
             for finding in row.theory.diagnosis if row.theory else []:
-                said = f"{finding.message} {finding.hint}".strip()
-                found.setdefault(said, []).append(f"{row.mode} on {kind} at {load_words(row)}")
+                where = f"{row.mode} on {kind} at {load_words(row)}"
+                found.setdefault(finding.hint or _DEFAULT_HINT[finding.severity], []).append(
+                    f"{where}: {finding.message}"
+                )
     return found
 
 

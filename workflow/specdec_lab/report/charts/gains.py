@@ -92,15 +92,14 @@ def _figure(
 
 
 def _point(row: CellResult, gain: Gain) -> dict[str, Any]:
-    floor = gain.floor or 0.0
     return {
         "mode": row.mode,
         "load": load_words(row),
         "ratio": gain.ratio,
         "low": gain.low,
         "high": gain.high,
-        "band_low": 1 / (1 + floor),
-        "band_high": 1 + floor,
+        "band_low": None if gain.floor is None else 1 / (1 + gain.floor),
+        "band_high": None if gain.floor is None else 1 + gain.floor,
         "text": f"{numbers.ratio(gain.ratio)} ({numbers.interval(gain.low, gain.high)})",
     }
 
@@ -114,7 +113,8 @@ def _panel(
     offset = alt.XOffset("mode:N", sort=modes, scale=alt.Scale(paddingOuter=0.6))
     y_scale = alt.Scale(zero=False, nice=True)
     base = alt.Chart(inline(points))
-    floors = list({point["load"]: point for point in points}.values())
+    floors = list({point["load"]: point for point in points if point["band_high"] is not None}.values())
+    ranges = [point for point in points if point["low"] is not None and point["high"] is not None]
     band = (
         alt.Chart(inline(floors))
         .mark_bar(color=BAND, opacity=0.35)
@@ -125,7 +125,11 @@ def _panel(
         )
     )
     one = alt.Chart(inline([{"one": 1}])).mark_rule(color=INK, strokeWidth=1).encode(y="one:Q")
-    bars = base.mark_rule(strokeWidth=2).encode(x=x, xOffset=offset, y="low:Q", y2="high:Q", color=scale.colour(modes))
+    bars = (
+        alt.Chart(inline(ranges))
+        .mark_rule(strokeWidth=2)
+        .encode(x=x, xOffset=offset, y=alt.Y("low:Q", scale=y_scale), y2="high:Q", color=scale.colour(modes))
+    )
     dots = base.mark_point(size=70, filled=True, opacity=1).encode(
         x=x,
         xOffset=offset,
@@ -138,7 +142,7 @@ def _panel(
             alt.Tooltip("text:N", title="ratio (interval)"),
         ],
     )
-    layers = [band, one, bars, dots]
+    layers = [*([band] if floors else []), one, *([bars] if ranges else []), dots]
     if decision is not None and decision.crossover is not None and str(decision.crossover) in loads:
         crossing = [{"load": str(decision.crossover), "label": "no longer pays"}]
         here = alt.Chart(inline(crossing)).encode(x=alt.X("load:O", sort=loads))

@@ -60,12 +60,17 @@ def first_differences(results: Results, scale: ModeScale) -> Figure | None:
 
 
 def _panel(points: list[dict[str, Any]], scale: ModeScale) -> dict[str, Any]:
+    last = max(10, *(int(point["at"]) for point in points))
     modes = list(dict.fromkeys(str(point["mode"]) for point in points))
     chart = (
         alt.Chart(inline(points))
         .mark_point(size=50, filled=True, opacity=0.75)
         .encode(
-            x=alt.X("at:Q", title="character of the first difference"),
+            x=alt.X(
+                "at:Q",
+                title="character of the first difference",
+                scale=alt.Scale(domainMin=0, domainMax=last, nice=True),
+            ),
             y=alt.Y("mode:N", sort=modes, title=None),
             yOffset=alt.YOffset("load:O"),
             color=scale.colour(modes),

@@ -17,15 +17,16 @@ def first_token(results: Results, scale: ModeScale) -> Figure | None:
     panels: list[Panel] = []
     table: list[list[str]] = []
     for kind in results.kinds:
-        rows = [row for row in results.rows(kind) if row.p50_ttft_s is not None]
+        rows = results.rows(kind)
         points = [
             {
                 "mode": row.mode,
                 "load": load_words(row),
-                "p50": None if row.p50_ttft_s is None else 1000 * row.p50_ttft_s,
-                "p95": None if row.p95_ttft_s is None else 1000 * row.p95_ttft_s,
+                "p50": 1000 * row.p50_ttft_s,
+                "p95": 1000 * (row.p50_ttft_s if row.p95_ttft_s is None else row.p95_ttft_s),
             }
             for row in rows
+            if row.p50_ttft_s is not None
         ]
         table += [
             [
