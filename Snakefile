@@ -14,6 +14,7 @@ report: "workflow/report/workflow.rst"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/prompts.smk"
 include: "workflow/rules/checkpoints.smk"
+include: "workflow/rules/images.smk"
 include: "workflow/rules/session.smk"
 include: "workflow/rules/compare.smk"
 include: "workflow/rules/report.smk"
@@ -24,7 +25,7 @@ localrules:
 
 
 rule all:
+    default_target: True
     input:
         f"{LAB.results}/decision.json",
         f"{LAB.results}/report.html",
-    default_target: True

@@ -81,7 +81,13 @@ class Lab:
         return [
             f"{self.results}/prompts.jsonl",
             *(f"{self.results}/checkpoints/{name}.json" for name in self.matrix.roles[mode].values()),
+            *([f"{self.results}/image.json"] if self.image(mode) else []),
         ]
+
+    def image(self, mode: str | None = None) -> str | None:
+        """The image that this mode's containers run, or that of any mode; None when no container is started."""
+        servers = [self.matrix.sessions[mode].server] if mode else [s.server for s in self.matrix.sessions.values()]
+        return next((server.image for server in servers if server.launcher == "docker" and server.image), None)
 
     def cell_names(self) -> list[str]:
         """File stems of the cells of every session."""

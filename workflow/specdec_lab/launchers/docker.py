@@ -258,12 +258,12 @@ class DockerLauncher:
         from docker.types import DeviceRequest
         from docker.types import Mount as Bind
 
-        config = client.images.get(plan.image).attrs.get("Config") or {}
+        config = client.images.get(image.id).attrs.get("Config") or {}
         environment = {**plan.env, **({} if plan.devices else {"NVIDIA_VISIBLE_DEVICES": "void"})}
         for attempt in range(_RETRIES):
             try:
                 return client.containers.create(
-                    plan.image,
+                    image.id,
                     [*(config.get("Entrypoint") or []), *plan.argv],
                     entrypoint=["/bin/sh", "-c", LIFELINE, "lifeline"],
                     name=re.sub(r"[^A-Za-z0-9_.-]", "-", plan.name),

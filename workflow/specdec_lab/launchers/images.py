@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,12 @@ from pydantic import Field, ValidationError
 
 from ..records.base import Record
 from ..records.errors import UserError
+from .docker_engine import connect
 from .docker_errors import explain, text_of
 
 Say = Callable[[str], None]
+LOCK = Path("containers/images.lock.json")
+"""Where the digests are kept, from the folder that the workflow runs in."""
 
 
 class Image(Record):
@@ -60,21 +64,34 @@ class ImageLock(Record):
         return ImageLock(images={**self.images, image.reference: image.digest})
 
 
+def locked(reference: str, lock: Path, *, say: Say = lambda _text: None) -> Image:
+    """The image of this machine's engine, pulled if needed, checked against the lock and written into it.
+
+    A lock that cannot be written (a read-only checkout) is left as it is. An image that was built on this machine is
+    not locked: building it again changes its id, and nobody else has it.
+    """
+    image = resolve(connect(), reference, say=say)
+    if image.digest == image.id:
+        return image
+    known = ImageLock.load(lock)
+    checked = known.checked(image)
+    if checked != known:
+        with contextlib.suppress(OSError):
+            checked.write(lock)
+    return image
+
+
 def resolve(client: Any, reference: str, *, say: Say = lambda _text: None) -> Image:
     """The image, pulled if it is not here; never pulled when it is (case C5 e). UserError says why it cannot be had."""
-    from docker.errors import DockerException, ImageNotFound
+    from docker.errors import DockerException
 
-    pulled = False
     try:
-        found = client.images.get(reference)
-    except ImageNotFound:
-        say(f"pulling {reference}")
-        _pull(client, reference)
-        pulled = True
-        try:
+        found = _here(client, reference)
+        pulled = found is None
+        if found is None:
+            say(f"pulling {reference}")
+            _pull(client, reference)
             found = client.images.get(reference)
-        except DockerException as error:
-            raise explain(text_of(error), reference) from error
     except DockerException as error:
         raise explain(text_of(error), reference) from error
     labels = (found.attrs.get("Config") or {}).get("Labels") or {}
@@ -85,6 +102,20 @@ def resolve(client: Any, reference: str, *, say: Say = lambda _text: None) -> Im
         pulled=pulled,
         labels={k: v for k, v in labels.items() if k.startswith(("org.opencontainers.image.", "ai.vllm."))},
     )
+
+
+def _here(client: Any, reference: str) -> Any | None:
+    """The image if the engine has it. An image that was built here has no registry's digest: `name@sha256:...` then
+    means its id."""
+    from docker.errors import ImageNotFound
+
+    for name in dict.fromkeys([reference, reference.partition("@")[2]]):
+        if name:
+            try:
+                return client.images.get(name)
+            except ImageNotFound:
+                continue
+    return None
 
 
 def digest_of(image: Any, reference: str) -> str:

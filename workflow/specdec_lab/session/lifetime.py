@@ -18,16 +18,16 @@ from ..counters.scrape import scrape
 from ..engines.base import Engine
 from ..launchers.base import Running
 from ..provenance import hardware
-from ..provenance.host import host, packages
+from ..provenance.host import host
 from ..provenance.redact import redact
 from ..records.base import Finding
 from ..records.errors import UserError
 from ..records.prompt import Prompt
 from ..records.session import ServerLifetime
-from ..records.spec import CellSpec, ServerSpec, SessionSpec
+from ..records.spec import CellSpec, SessionSpec
 from ..records.stack import Engine as EngineFacts
 from ..records.stack import Stack
-from . import devices, launch, program, ready
+from . import devices, launch, ready
 from .guard import Guard
 from .measure import CellAborted, CellJob, Target, measure_cell
 from .proof import proof
@@ -209,20 +209,11 @@ def _stack(
             build=build if isinstance(build, str) else None,
             image=spec.image,
             image_digest=known.get("image_digest") or spec.image_digest,
-            packages=_packages(spec, job.engine, known),
+            packages=running.packages(),
         ),
         checkpoints={role: checkpoint.digest for role, checkpoint in job.checkpoints.items()},
         lab=__version__,
     )
-
-
-def _packages(spec: ServerSpec, engine: Engine, known: Mapping[str, str]) -> dict[str, str]:
-    """Package freeze of what really runs: of the server's own environment, or of the container."""
-    if "packages" in known:
-        return dict(line.split("==", 1) for line in known["packages"].splitlines() if "==" in line)
-    command = spec.command or engine.default_command
-    python = program.interpreter(command) if spec.launcher == "process" and command else None
-    return packages(python) if python else {}
 
 
 def now() -> str:

@@ -15,6 +15,7 @@ from ..checkpoints import Checkpoint
 from ..checkpoints.compatibility import require_compatible
 from ..engines.base import Engine
 from ..job import say
+from ..launchers import images
 from ..records.cell import Cell
 from ..records.errors import UserError
 from ..records.prompt import Prompt
@@ -46,6 +47,7 @@ def run(spec: str, *, mode: str, replicate: int, folder: Path, prompts_file: Pat
     engine = engines.get(session.server.engine)
     folder.mkdir(parents=True, exist_ok=True)
     store = Store(Path(os.environ.get("SPECDEC_STORE", "cells")))
+    session = _with_image(session, folder)
     found = {role: checkpoints.fetch(one, say=say) for role, one in session.checkpoints.items()}
     wanted = _asked(mode, replicate, session, cells, prompts.load(prompts_file), engine, found)
     missing = [one for one in wanted if store.get(one.key) is None]
@@ -56,6 +58,16 @@ def run(spec: str, *, mode: str, replicate: int, folder: Path, prompts_file: Pat
             require_compatible(session.server.speculative, found)
             measure(job, missing, guard, say)
     return _assemble(mode, replicate, session, wanted, folder, store, measured=len(missing))
+
+
+def _with_image(session: SessionSpec, folder: Path) -> SessionSpec:
+    """The session with the digest of its image, as the image's rule found it; it becomes part of every key (M9)."""
+    server = session.server
+    if server.launcher != "docker" or server.image is None or server.image_digest is not None:
+        return session
+    record = folder.parents[2] / "image.json"
+    image = images.Image.read(record) if record.exists() else images.locked(server.image, images.LOCK, say=say)
+    return session.model_copy(update={"server": server.model_copy(update={"image_digest": image.digest})})
 
 
 def _asked(
