@@ -1,0 +1,70 @@
+"""`specdec doctor`: what this machine, this config and a failed server's log say, each with the fix."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..records.base import strict_dumps
+from ..records.errors import UserError
+
+MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
+
+
+def run(
+    config: Annotated[Path | None, typer.Option(help="Check what this config needs, and its last run.")] = None,
+    log: Annotated[Path | None, typer.Option(help="Explain a failed server's log instead.")] = None,
+    exit_code: Annotated[int | None, typer.Option(help="With --log: the server's exit code.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Looks and changes nothing. Exit code 1 when a line fails, or when a log shows a failure."""
+    if log is not None:
+        _explain(log, exit_code, as_json)
+        return
+    from ..doctor.examine import examine
+
+    lines = examine(config)
+    failed = sum(line.status == "fail" for line in lines)
+    if as_json:
+        answer = {"schema_version": 1, "ok": failed == 0, "lines": [line.model_dump(mode="json") for line in lines]}
+        sys.stdout.write(strict_dumps(answer))
+    else:
+        for line in lines:
+            sys.stdout.write(f"{MARKS[line.status]}  {line.check:<15} {line.found}\n")
+            if line.fix and line.status != "ok":
+                sys.stdout.write(f"      {'':<15} fix: {line.fix}\n")
+        sys.stdout.write(_verdict(failed, sum(line.status == "warn" for line in lines)))
+    if failed:
+        raise typer.Exit(1)
+
+
+def _verdict(failed: int, warned: int) -> str:
+    if failed:
+        return f"\n{failed} to mend before a run.\n"
+    return f"\nReady{f', with {warned} remarks' if warned else ''}.\n"
+
+
+def _explain(log: Path, exit_code: int | None, as_json: bool) -> None:
+    from ..failures import diagnose
+    from ..launchers.base import Exit
+    from ..provenance.redact import redact
+
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UserError(f"the log cannot be read: {error.strerror}", place=str(log), fix="check the path") from error
+    found = diagnose(redact(text), Exit(exit_code) if exit_code is not None else None)
+    if as_json:
+        sys.stdout.write(
+            strict_dumps({"schema_version": 1, "failure": found.model_dump(mode="json") if found else None})
+        )
+    elif found is None:
+        sys.stdout.write("No failure that is known, and no error, in this log.\n")
+    else:
+        sys.stdout.write(f"{found.cause}\n  where: {found.place}\n  fix:   {found.fix}\n")
+        sys.stdout.write("".join(f"  | {line}\n" for line in found.excerpt))
+    if found is not None:
+        raise typer.Exit(1)

@@ -1,0 +1,114 @@
+"""Checkpoints, disk, token, folders that must be writable (M11, C6, E9)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..records.errors import UserError
+from .line import Line, Needs
+
+GB = 1e9
+HUB_BYTES = 30 * GB
+"""About what an 8B target, a 1B draft and a head take."""
+WORK_BYTES = 2 * GB
+
+
+def token(needs: Needs) -> Iterator[Line]:
+    """Whether a hub token is there; never its value."""
+    from huggingface_hub import get_token
+
+    gated = sorted(name for name, spec in needs.checkpoints.items() if spec.gated and not _there(needs, name))
+    if get_token():
+        yield Line(check="token", status="ok", found="a Hugging Face token is present")
+    elif gated:
+        yield Line(
+            check="token",
+            status="fail",
+            found=f"no Hugging Face token, and {', '.join(gated)} is gated",
+            fix="accept the licence on the model's page, make a read token, and set HF_TOKEN",
+        )
+    elif needs.known:
+        yield Line(check="token", status="ok", found="no Hugging Face token, and none is needed")
+    else:
+        yield Line(
+            check="token",
+            status="warn",
+            found="no Hugging Face token; gated checkpoints need one",
+            fix="set HF_TOKEN to a read token",
+        )
+
+
+def _there(needs: Needs, name: str) -> bool:
+    from .. import checkpoints
+
+    try:
+        checkpoints.locate(needs.checkpoints[name])
+    except UserError:
+        return False
+    return True
+
+
+def found_checkpoints(needs: Needs) -> Iterator[Line]:
+    """Each checkpoint: here, or to be fetched; a path that does not exist fails."""
+    from .. import checkpoints
+
+    for name, spec in needs.checkpoints.items():
+        try:
+            one = checkpoints.locate(spec)
+        except UserError as error:
+            missing_path = spec.path is not None or error.code != "not_fetched"
+            yield Line(
+                check="checkpoint",
+                status="fail" if missing_path else "warn",
+                found=f"{name}: {error.cause}",
+                fix=error.fix if missing_path else "it is fetched before the first server starts",
+            )
+        else:
+            yield Line(check="checkpoint", status="ok", found=f"{name}: {one.origin}, {one.size_bytes / GB:.2f} GB")
+
+
+def disk(needs: Needs) -> Iterator[Line]:
+    """Room for checkpoints and results."""
+    from ..checkpoints.checkpoint import cache_dir
+    from ..checkpoints.hub import hub_cache
+
+    to_fetch = [name for name, spec in needs.checkpoints.items() if spec.hub and not _there(needs, name)]
+    places = {"results": (Path(needs.results), WORK_BYTES), "cache": (cache_dir(), WORK_BYTES)}
+    if to_fetch or not needs.known:
+        places["hub cache"] = (hub_cache(), HUB_BYTES)
+    for name, (folder, wanted) in places.items():
+        free = shutil.disk_usage(_existing(folder)).free
+        if free < wanted:
+            yield Line(
+                check="disk",
+                status=needs.lacking(needs.known),
+                found=f"{name}: {free / GB:.1f} GB free under {folder}, about {wanted / GB:.0f} GB are needed",
+                fix="free some space, or set HF_HOME or SPECDEC_CACHE_DIR to a larger disk",
+            )
+        else:
+            yield Line(check="disk", status="ok", found=f"{name}: {free / GB:.0f} GB free")
+
+
+def folders(needs: Needs) -> Iterator[Line]:
+    """Folders that a run writes into; a read-only one is better found now than after two hours (case E9)."""
+    from ..checkpoints.checkpoint import cache_dir
+
+    for name, folder in {"results": Path(needs.results), "cache": cache_dir()}.items():
+        place = _existing(folder)
+        if not os.access(place, os.W_OK):
+            yield Line(
+                check="folders",
+                status="fail" if name == "results" else "warn",
+                found=f"the {name} folder cannot be written: {place}",
+                fix="give this user the right to write there, or run from another folder",
+            )
+
+
+def _existing(folder: Path) -> Path:
+    folder = folder.absolute()
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder
