@@ -22,8 +22,8 @@ there is a difference at all is asked of the per-prompt mean (see `pairing`), wh
 Two starts per mode leave a plain t interval with two degrees of freedom, which is useless. Two things make it honest
 and usable: the variance is pooled over all modes of the cell, and it is moderated (as in Smyth 2004, Stat. Appl. Genet.
 Mol. Biol. 3:3) by a prior worth `PRIOR_DEGREES` starts at `PRIOR_SD`, the middle of what public studies found. The
-prior keeps two starts that happen to agree from claiming certainty. The one-sided level is stricter the fewer starts
-there are (`LEVEL`); `make trust` shows what that costs and what it prevents.
+prior keeps two starts that happen to agree from claiming certainty. The one-sided level is stricter where there are few
+starts or much noise (`level_for`); `make trust` shows what that costs and what it prevents.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ PRIOR_SD = 0.03
 """Between-start standard deviation of a log rate that is believed before any start was measured."""
 PRIOR_DEGREES = 2.0
 """How many degrees of freedom that belief is worth."""
-LEVEL = {2: 0.0005, 3: 0.0005}
-"""One-sided error level of `shown`, by the smaller number of starts; from four starts on `LEVEL_MANY`."""
-LEVEL_MANY = 0.002
+LEVEL_FEW, LEVEL_MANY, LEVEL_NOISY = 0.0005, 0.002, 0.0001
+"""One-sided error level of `shown`: with two or three starts, from four on, and in a noisy cell with three or more."""
+NOISY_GAP = 0.05
+"""Two starts that typically lie further apart than this make a cell noisy."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,15 @@ def typical_gap(values: Sequence[float | None]) -> float | None:
     return None if spread.sd is None else math.expm1(math.sqrt(2) * spread.sd)
 
 
-def level_for(starts: int) -> float:
-    """One-sided error level at which a difference counts as shown."""
-    return LEVEL.get(starts, LEVEL_MANY)
+def level_for(starts: int, spread: Spread) -> float:
+    """One-sided error level at which a difference counts as shown.
+
+    The moderated sd is too small where the machine is noisier than the prior and a few starts agree by luck; the
+    stricter level in a noisy cell makes up for that. With two starts `LEVEL_FEW` does.
+    """
+    if starts >= 3 and spread.sd is not None and math.sqrt(2) * spread.sd > NOISY_GAP:
+        return LEVEL_NOISY
+    return LEVEL_FEW if starts <= 3 else LEVEL_MANY
 
 
 def gain(
@@ -137,7 +144,7 @@ def gain(
         return known.model_copy(update={"refused": f"{side} has one start, which cannot show its own spread"})
     error = standard_error(len(ours), len(theirs), spread)
     half = quantile(1 - (1 - confidence) / 2, spread) * error
-    needed = max(math.exp(quantile(1 - level_for(fewest), spread) * error), 1 + margin, 1 + (floor or 0.0))
+    needed = max(math.exp(quantile(1 - level_for(fewest, spread), spread) * error), 1 + margin, 1 + (floor or 0.0))
     return known.model_copy(
         update={
             "low": math.exp(estimate - half),
@@ -159,7 +166,7 @@ def shown(measured: Gain, mode: Sequence[float | None], baseline: Sequence[float
     fewest = min(len(ours), len(theirs))
     if measured.ratio is None or fewest < 2:
         return False
-    needed = quantile(1 - level_for(fewest), spread) * standard_error(len(ours), len(theirs), spread)
+    needed = quantile(1 - level_for(fewest, spread), spread) * standard_error(len(ours), len(theirs), spread)
     beyond_floor = measured.floor is None or measured.ratio - 1 > measured.floor
     return math.log(measured.ratio) > needed and beyond_floor and min(ours) > max(theirs)
 
@@ -174,7 +181,7 @@ def starts_needed(ratio: float, spread: Spread, modes: int) -> int | None:
     for starts in range(2, 13):
         later = Spread(sd=spread.sd, degrees=float(max(modes, 2) * (starts - 1)))
         error = standard_error(starts, starts, later)
-        if math.log(ratio) > (quantile(1 - level_for(starts), later) + 0.5) * error:
+        if math.log(ratio) > (quantile(1 - level_for(starts, later), later) + 0.5) * error:
             return starts
     return None
 
