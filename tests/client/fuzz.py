@@ -83,18 +83,16 @@ def one(draw: random.Random) -> Row:
         size = draw.choice([1, 3, 17, 80, 400, 5000])
         read = wire[at : at + size]
         at += size
-        exchange.reads.append((read, (), 1.0 + len(exchange.reads) / 100))
-        if exchange.watchful or len(read) < 64 or read.endswith(b"0\r\n\r\n"):
-            if exchange.over(read):
-                exchange.finish("complete", 2.0)
+        exchange.record(read, 1.0 + len(exchange.ends) / 100)
+        if (exchange.watchful or len(read) < 64 or read.endswith(b"0\r\n\r\n")) and exchange.over(read):
+            exchange.finish("complete", 2.0)
     if exchange.end is None:
         exchange.look()
         exchange.framing.end_of_stream()
         exchange.finish(
             "complete" if exchange.framing.complete else draw.choice(["closed", "reset", "deadline_idle"]), 2.0
         )
-    stamps = [stamp for _, _, stamp in exchange.reads]
-    return row(exchange, stamps, PROMPT, started_at=0.5, max_tokens=draw.choice([None, 50]))
+    return row(exchange, list(exchange.fetched), PROMPT, started_at=0.5, max_tokens=draw.choice([None, 50]))
 
 
 def named(made: Row) -> bool:

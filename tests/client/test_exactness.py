@@ -7,6 +7,7 @@ hold by its own number once, or at least be no worse than what the bare client s
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,9 +16,10 @@ import pytest
 
 from specdec_lab.client import beside, clock, selftest
 from specdec_lab.client.paced import Pace, PacedServer
-from specdec_lab.quantities import median
+from specdec_lab.quantities import median, percentile
 
 TRIES = 4
+CORES = os.cpu_count() or 1
 CONCURRENCY = 256
 BUSY = Pace(first_s=0.1, gap_s=0.02)
 
@@ -44,7 +46,22 @@ def test_one_stream_is_timed_within_a_third_of_a_millisecond() -> None:
         within(TRIES, attempt)
 
 
-def test_256_streams_are_timed_as_exactly_as_the_server_can_say() -> None:
+def test_256_streams_at_once_are_stamped_exactly_however_busy_the_client_is() -> None:
+    with PacedServer(BUSY) as server:
+
+        def attempt() -> str | None:
+            prompts = selftest.prompts(2 * CONCURRENCY, 30, 60)
+            plain = percentile(beside.the_bare_one(server, prompts, CONCURRENCY).transit_ms, 95) or 0.0
+            seen = beside.ours(server, prompts, CONCURRENCY)
+            p50, p95 = (percentile(seen.transit_ms, q) or 0.0 for q in (50, 95))
+            good = -0.05 <= p50 <= 0.5 and p95 <= max(3.0, plain) and seen.decode_p50 <= 0.001
+            return None if good else f"p50 {p50:.3f}, p95 {p95:.3f} ms, decode {seen.decode_p50:.3%}"
+
+        within(TRIES, attempt)
+
+
+@pytest.mark.skipif(os.getloadavg()[0] > CORES, reason="others use this machine: the server itself is late")
+def test_256_streams_agree_with_the_servers_log() -> None:
     with PacedServer(BUSY) as server:
 
         def attempt() -> str | None:
@@ -57,23 +74,24 @@ def test_256_streams_are_timed_as_exactly_as_the_server_can_say() -> None:
                 p50 <= max(0.5, plain.later(CONCURRENCY, 50))
                 and p95 <= max(3.0, plain.later(CONCURRENCY, 95))
                 and wave <= 5.0
-                and seen.decode_p50 <= 0.001
             )
-            return None if good else f"p50 {p50:.3f}, p95 {p95:.3f}, wave {wave:+.3f} ms, decode {seen.decode_p50:.3%}"
+            return None if good else f"p50 {p50:.3f}, p95 {p95:.3f}, wave {wave:+.3f} ms"
 
         within(TRIES, attempt)
 
 
+@pytest.mark.slow
 def test_the_client_costs_at_most_a_quarter_more_than_the_bare_one() -> None:
+    """The least of a few runs each, in turn: what others do on this machine only ever adds."""
+    bare, ours = [], []
     with PacedServer(BUSY) as server:
 
         def attempt() -> str | None:
-            prompts = selftest.prompts(2 * CONCURRENCY, 60, 100)
-            before = beside.the_bare_one(server, prompts, CONCURRENCY).cpu_s_per_million
-            ours = beside.ours(server, prompts, CONCURRENCY).cpu_s_per_million
-            after = beside.the_bare_one(server, prompts, CONCURRENCY).cpu_s_per_million
-            ratio = ours / ((before + after) / 2)
-            return None if ratio <= 1.25 else f"{ours:.1f} s a million chunks, bare {before:.1f} and {after:.1f}"
+            prompts = selftest.prompts(CONCURRENCY, 100, 200)
+            bare.append(beside.the_bare_one(server, prompts, CONCURRENCY).cpu_s_per_million)
+            ours.append(beside.ours(server, prompts, CONCURRENCY).cpu_s_per_million)
+            cheap = min(ours) <= 1.25 * min(bare)
+            return None if cheap else f"{min(ours):.1f} s a million chunks, bare {min(bare):.1f}"
 
         within(2 * TRIES, attempt)
 

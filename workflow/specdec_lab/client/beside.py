@@ -26,6 +26,8 @@ class Seen:
 
     ttft_ms: list[float]
     """In the order of sending; the first `concurrency` were sent at once."""
+    transit_ms: list[float]
+    """First token's arrival minus its sending: the way through the kernel, and what the stamp itself is wrong by."""
     decode: list[float]
     """Relative error of each decode rate."""
     cpu_s_per_million: float
@@ -56,6 +58,9 @@ def ours(server: PacedServer, prompts: Sequence[Prompt], concurrency: int) -> Se
     chunks = sum(len(row.arrivals) for row in rows)
     return Seen(
         ttft_ms=[1e3 * ((row.ttft_s or 0.0) - _ttft(log[row.id])) for row in rows],
+        transit_ms=[
+            1e3 * (measured.origin + (row.sent_s or 0.0) + (row.ttft_s or 0.0) - log[row.id].at[0]) for row in rows
+        ],
         decode=[abs((row.decode_tok_s or 0.0) / _decode(log[row.id]) - 1) for row in rows],
         cpu_s_per_million=1e6 * measured.cpu_s / chunks,
     )
@@ -70,14 +75,15 @@ def the_bare_one(server: PacedServer, prompts: Sequence[Prompt], concurrency: in
     answers = bare.run(endpoint.url.host, endpoint.url.port or 80, requests, concurrency)
     cpu = time.process_time() - cpu
     log = server.log()
-    ttft, decode, chunks = [], [], 0
+    ttft, transit, decode, chunks = [], [], [], 0
     for prompt, (sent, reads) in zip(prompts, answers, strict=True):
         times = [at for at, data in reads for _ in range(data.count(_TOKEN))]
         chunks += len(times)
         known = log[prompt.id]
         ttft.append(1e3 * (times[0] - sent - _ttft(known)))
+        transit.append(1e3 * (times[0] - known.at[0]))
         decode.append(abs((known.tokens - 1) / (times[-1] - times[0]) / _decode(known) - 1))
-    return Seen(ttft_ms=ttft, decode=decode, cpu_s_per_million=1e6 * cpu / chunks)
+    return Seen(ttft_ms=ttft, transit_ms=transit, decode=decode, cpu_s_per_million=1e6 * cpu / chunks)
 
 
 def _ttft(sent: Sent) -> float:

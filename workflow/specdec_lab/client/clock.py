@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import socket
 import time
-from array import array
 from time import perf_counter
 
 from .exchange import Exchange
@@ -69,14 +68,11 @@ def arrivals(exchange: Exchange) -> list[float]:
 
     Kernel times before the request or well after the fetch cannot be, and are not believed. Call it soon after the end.
     """
-    reads, sent_at = exchange.reads, exchange.sent_at
+    fetched, words, sent_at = exchange.fetched, exchange.kernel, exchange.sent_at
     difference = steady(exchange.offset, offset()) if exchange.offset else None
-    said = [ancillary for _, ancillary, _ in reads]
-    if not reads or difference is None or not all(said):
-        return [fetched for _, _, fetched in reads]
-    words = array("q")
-    words.frombytes(b"".join([ancillary[0][2] for ancillary in said]))
+    if not fetched or difference is None or len(words) != 2 * len(fetched):
+        return list(fetched)
     times = [seconds + nanos * 1e-9 + difference for seconds, nanos in zip(words[0::2], words[1::2], strict=True)]
-    if sent_at <= times[0] <= reads[0][2] + _EARLY_S and times[-1] <= reads[-1][2] + _EARLY_S:
+    if sent_at <= times[0] <= fetched[0] + _EARLY_S and times[-1] <= fetched[-1] + _EARLY_S:
         return times
-    return [fetched for _, _, fetched in reads]
+    return list(fetched)

@@ -165,7 +165,11 @@ class Connection:
         if not data or exchange is None:
             self._lost(None)
             return
-        exchange.reads.append((data, ancillary, self._reactor.now))
+        exchange.body += data
+        exchange.ends.append(len(exchange.body))
+        exchange.fetched.append(self._reactor.now)
+        if ancillary:
+            exchange.kernel.frombytes(ancillary[0][2])
         if (exchange.watchful or len(data) < SMALL_READ or data.endswith(LAST_CHUNK)) and exchange.over(data):
             self.complete(exchange, perf_counter())
 
@@ -185,7 +189,7 @@ class Connection:
             if not data or exchange is None:
                 self._lost(None)
                 return
-            exchange.reads.append((data, (), perf_counter()))
+            exchange.record(data, perf_counter())
             if (exchange.watchful or len(data) < SMALL_READ or data.endswith(LAST_CHUNK)) and exchange.over(data):
                 self.complete(exchange, perf_counter())
 
@@ -204,7 +208,7 @@ class Connection:
         """The server closed or reset the connection; a request on it ends with it."""
         now = perf_counter()
         exchange = self.exchange
-        if self.answers and self.dropped is not None and (exchange is None or not exchange.reads):
+        if self.answers and self.dropped is not None and (exchange is None or not exchange.ends):
             self.dropped(self)
         self.exchange = None
         self.close()

@@ -6,7 +6,8 @@ the text of other streams makes. Only reads that may hold the end of the answer 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable
 from typing import Literal
 
 from .framing import Framing
@@ -26,9 +27,6 @@ End = Literal[
 """How an exchange ended: the response was complete; `[DONE]` came and the server held the connection; the server closed
 or reset it; a deadline passed; no connection could be made; the cell was aborted."""
 
-Read = tuple[bytes, Sequence[tuple[int, int, bytes]], float]
-"""One read: its bytes, what the kernel said beside them (its receive time, if it gives one), when it was fetched."""
-
 _DONE = b"[DONE]"
 _DONE_LINE = b"data: [DONE]\n"
 LAST_CHUNK = b"0\r\n\r\n"
@@ -38,22 +36,25 @@ SMALL_READ = 64
 """Reads below this are looked at at once: the end of an answer may be cut in pieces that tell nothing alone."""
 
 _TAIL_PIECES = 16
-_LAST_READS = 4
+_LAST_BYTES = 2000
 
 
 class Exchange:
     """One request and its recorded answer. Times are of `time.perf_counter`."""
 
     __slots__ = (
+        "body",
         "done_at",
         "end",
         "ended_at",
+        "ends",
+        "fetched",
         "framing",
+        "kernel",
         "number",
         "offset",
         "on_end",
         "problem",
-        "reads",
         "scheduled_at",
         "sent_at",
         "watchful",
@@ -67,7 +68,14 @@ class Exchange:
         self.sent_at = 0.0
         self.offset = 0.0
         """Monotonic minus wall clock when it was sent."""
-        self.reads: list[Read] = []
+        self.body = bytearray()
+        """Every byte of the response. One buffer, not one object a read: what is read together later lies together."""
+        self.ends: list[int] = []
+        """Where each read ends in it."""
+        self.kernel = array("q")
+        """The kernel's receive time of each read: seconds, nanoseconds. Shorter if it gave none for some of them."""
+        self.fetched = array("d")
+        """When each read was fetched."""
         self.framing = Framing()
         """The response as far as it was looked at: `framing.fed` of the reads."""
         self.watchful = True
@@ -78,6 +86,12 @@ class Exchange:
         """When `[DONE]` was seen while the response was still open."""
         self.problem: str | None = None
         """The words of the error that ended it, if there was one."""
+
+    def record(self, data: bytes, now: float) -> None:
+        """Note a read that the kernel did not time."""
+        self.body += data
+        self.ends.append(len(self.body))
+        self.fetched.append(now)
 
     def over(self, read: bytes) -> bool:
         """Whether the answer is over with this read, which may be its last.
@@ -93,14 +107,16 @@ class Exchange:
         """Parse the reads that were only stored so far; True when the answer is over."""
         framing = self.framing
         seen = len(framing.pieces)
-        for read, _, _ in self.reads[framing.fed :]:
-            framing.feed(read)
+        start = self.ends[framing.fed - 1] if framing.fed else 0
+        for end in self.ends[framing.fed :]:
+            framing.feed(self.body[start:end])
+            start = end
         if framing.complete or framing.broken is not None:
             return True
         if framing.headers_done:
             self.watchful = framing.status != 200 or framing.header(b"content-length") is not None
         if self.done_at is None and len(framing.pieces) > seen and self._says_done(seen):
-            self.done_at = self.reads[-1][2]
+            self.done_at = self.fetched[-1]
         return False
 
     def _says_done(self, seen: int) -> bool:
@@ -125,17 +141,21 @@ class Exchange:
             and self.framing.status == 200
             and self.framing.broken is None
             and self.body_began()
-            and not any(b'"error":{' in read or b'"error": {' in read for read, _, _ in self.reads[-_LAST_READS:])
+            and b'"error":{' not in (last := self.body[-_LAST_BYTES:])
+            and b'"error": {' not in last
         )
 
     @property
     def unread(self) -> bool:
         """Whether reads are stored that nothing has looked at yet."""
-        return self.framing.fed < len(self.reads)
+        return self.framing.fed < len(self.ends)
 
     def let_go(self) -> None:
         """Forget the bytes: they have been read."""
-        self.reads.clear()
+        self.body = bytearray()
+        self.ends = []
+        self.kernel = array("q")
+        self.fetched = array("d")
         self.framing.pieces.clear()
 
     def finish(self, end: End, at: float) -> None:

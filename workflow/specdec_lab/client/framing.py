@@ -36,7 +36,7 @@ class Framing:
         """The first value of a header, or None. `name` in lower case."""
         return next((value for key, value in self.headers if key.lower() == name), None)
 
-    def feed(self, read: bytes) -> None:
+    def feed(self, read: bytes | bytearray) -> None:
         """One read. Bytes after the end of the response make the connection unfit for another request."""
         index = self.fed
         self.fed += 1

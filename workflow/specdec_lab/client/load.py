@@ -204,7 +204,7 @@ class Offer:
         """Keep the deadlines, and look at what was only stored for a while."""
         limits = self._deadlines
         for exchange, connection in list(self._under_way.items()):
-            latest = exchange.reads[-1][2] if exchange.reads else 0.0
+            latest = exchange.fetched[-1] if exchange.fetched else 0.0
             if exchange in self._begun:
                 if now - self._begun[exchange] >= self._pool.connect_timeout_s:
                     connection.close()

@@ -11,10 +11,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from itertools import islice
 
 from .chunk import Chunk, parse
-from .exchange import Read
 
 _SPECIAL = re.compile(rb'["\\\x00-\x1f]')
 _SIZE_DIGITS = 10
@@ -30,7 +28,7 @@ def _decoded(inside: bytes) -> str:
 class PlainChunks:
     """The learned frame of the plain chunks of one stream."""
 
-    __slots__ = ("_after", "_before", "_framed_after", "_known", "_least", "_sizes", "_whole")
+    __slots__ = ("_after", "_before", "_framed_after", "_known", "_least", "_sizes")
 
     def __init__(self, known: dict[bytes, str] | None = None) -> None:
         self._before = b""
@@ -39,8 +37,6 @@ class PlainChunks:
         self._framed_after = b""
         self._known: dict[bytes, str] = {} if known is None else known
         """What the insides of strings mean that were decoded before; tokens come again and again, in all streams."""
-        self._whole: dict[bytes, str] = {}
-        """Reads of this stream that were one plain chunk, and their texts."""
         self._sizes: dict[bytes, int] = {}
 
     def match(self, piece: bytes) -> str | None:
@@ -56,49 +52,44 @@ class PlainChunks:
         except UnicodeDecodeError:
             return None
 
-    def match_frames(self, reads: Sequence[Read], start: int) -> tuple[list[str], list[int], int]:
+    def match_frames(self, data: bytes, ends: Sequence[int], start: int) -> tuple[list[str], list[int], int]:
         """The answer texts of the reads from `start` on, while each holds whole HTTP chunks with one plain chunk each.
 
-        Beside them for each text the number of its read, and the number of the first read that was not taken.
+        `data` holds the reads, each ending where `ends` says. Returns beside the texts for each the number of its read,
+        and the number of the first read that was not taken.
         """
         texts: list[str] = []
         places: list[int] = []
-        number = start
-        least = self._least
+        number, least = start, self._least
         if least < 0:
             return texts, places, number
         before, after, known, sizes = self._before, self._framed_after, self._known, self._sizes
         head, tail = len(before), len(self._after)
-        whole = self._whole
+        at = ends[start - 1] if start else 0
         try:
-            for number, (read, _, _) in enumerate(islice(reads, start, None), start):
-                again = whole.get(read)
-                if again is not None:
-                    texts.append(again)
-                    places.append(number)
-                    continue
-                at, length = 0, len(read)
-                while at < length:
-                    begin = read.find(b"\r\n", at, at + _SIZE_DIGITS) + 2
-                    size = sizes.get(read[at:begin])
+            for number in range(start, len(ends)):
+                limit = ends[number]
+                while at < limit:
+                    begin = data.find(b"\r\n", at, at + _SIZE_DIGITS) + 2
+                    size = sizes.get(data[at:begin])
                     if size is None:
-                        size = sizes[read[at:begin]] = int(read[at:begin], 16)
+                        size = sizes[data[at:begin]] = int(data[at:begin], 16)
                     end = begin + size - tail
-                    if size < least or not (read.startswith(before, begin) and read.startswith(after, end)):
+                    if size < least or not (data.startswith(before, begin) and data.startswith(after, end)):
                         break
-                    inside = read[begin + head : end]
+                    at = end + tail + 2
+                    if at > limit:
+                        break
+                    inside = data[begin + head : end]
                     text = known.get(inside)
                     if text is None:
                         text = known[inside] = _decoded(inside)
                     texts.append(text)
                     places.append(number)
-                    at = end + tail + 2
-                if at != length:
+                if at != limit:
                     break
-                if places[-2:-1] != [number]:
-                    whole[read] = texts[-1]
             else:
-                return texts, places, len(reads)
+                return texts, places, len(ends)
         except ValueError:
             # Not UTF-8, not JSON or not a size: that read goes the long way, which says what is wrong with it.
             pass
@@ -114,7 +105,6 @@ class PlainChunks:
         `content`; a frame that does not carry another text through a full parse is not kept.
         """
         self._least = -1
-        self._whole = {}
         if chunk != Chunk(answer=chunk.answer, generated=True, choices=True):
             return
         text = json.dumps(chunk.answer, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass")

@@ -1,8 +1,8 @@
 """Waiting for sockets: a plain poll loop, made for measuring.
 
 Why not asyncio: the kernel says when each read arrived (see `clock`), so being late costs no exactness. That makes it
-right, under many streams, to sleep a millisecond and then read everything that came, which saves a wake-up for nearly
-every chunk and makes this cheaper than an event loop that wakes for each (docs/client.md has the numbers).
+right, under many streams, to sleep two milliseconds and then read everything that came, which saves a wake-up for
+nearly every chunk (docs/client.md has the numbers).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from time import perf_counter
 
-NAP_S = 0.001
+NAP_S = 0.002
 """The sleep before a look at the sockets while reads come fast."""
 
 FAST_READS_S = 4000

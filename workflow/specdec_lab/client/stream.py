@@ -12,7 +12,7 @@ from ..records.base import plain_text
 from ..records.cell import Row
 from ..records.prompt import Prompt
 from .chunk import BadChunk, Chunk, error_text, parse
-from .exchange import Exchange, Read
+from .exchange import Exchange
 from .plainchunk import PlainChunks
 from .sse import Decoder, Event
 
@@ -99,14 +99,14 @@ class Transcript:
             if self.over:
                 return
 
-    def take_frames(self, reads: Sequence[Read], start: int, stamps: Sequence[float]) -> int:
+    def take_frames(self, data: bytes, ends: Sequence[int], start: int, stamps: Sequence[float]) -> int:
         """Take the reads from `start` on that hold nothing but whole HTTP chunks with one plain event each.
 
         Returns the number of the first read that was not taken.
         """
         if not self._decoder.between_events or self.over:
             return start
-        texts, places, untaken = self._plain.match_frames(reads, start)
+        texts, places, untaken = self._plain.match_frames(data, ends, start)
         if "" in texts:
             for text, place in zip(texts, places, strict=True):
                 self._answered(text, stamps[place])
@@ -226,18 +226,17 @@ def transcript(exchange: Exchange, stamps: Sequence[float], known: dict[bytes, s
     if framing.status not in (None, 200):
         exchange.look()
         return said
-    done = 0
+    done, data, ends = 0, bytes(exchange.body), exchange.ends
     while True:
         for index in range(done, len(framing.pieces)):
             if not said.over:
                 said.take(framing.pieces[index], stamps[framing.piece_reads[index]])
         done = len(framing.pieces)
-        reads = exchange.reads
         if framing.between_chunks:
-            framing.skip_to(said.take_frames(reads, framing.fed, stamps))
-        if framing.fed >= len(reads):
+            framing.skip_to(said.take_frames(data, ends, framing.fed, stamps))
+        if framing.fed >= len(ends):
             break
-        framing.feed(reads[framing.fed][0])
+        framing.feed(data[ends[framing.fed - 1] if framing.fed else 0 : ends[framing.fed]])
     if framing.complete:
         said.finish()
     return said
