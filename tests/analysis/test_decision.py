@@ -197,3 +197,13 @@ def test_m32_deploy_holds_a_command_a_compose_file_and_routes(folder: Write) -> 
     routes = json.loads((results / "deploy" / "routes.json").read_text())
     assert routes["default"] == "baseline"
     assert (results / "deploy" / "baseline.sh").exists()
+
+
+def test_an_open_question_is_not_told_as_an_answer(folder: Write) -> None:
+    cells = ladder("baseline", BASE) + ladder("eagle3", [x * 1.08 for x in BASE], **drafted())
+    results = folder(cells)
+    tables.write(compare(results), results)
+    decided = decision.write(results)
+    assert decided.workloads[0].verdict.word == "undecided"
+    assert "plain for now, which is not settled" in (results / "decision.md").read_text()
+    assert decided.workloads[0].next_step.startswith("Set replicates to ")

@@ -56,7 +56,7 @@ def obstacles(mine: Measured, base: Measured) -> list[Finding]:
     differ("work_differs", "what was asked", _asked(mine), _asked(base))
     differ("work_differs", "sampling", mine.session.sampling.model_dump(), base.session.sampling.model_dump())
     if mine.digests.get("code") != base.digests.get("code"):
-        found.append(finding("client_differs", f"{who} were measured by different versions of the client."))
+        found.append(finding("client_differs", "Mode and baseline were measured by different versions of the client."))
     return _once(found)
 
 

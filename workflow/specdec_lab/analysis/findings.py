@@ -42,9 +42,9 @@ CODES: dict[str, Meaning] = {
     "interval_spans_one": Meaning("info", "More replicates narrow the interval."),
     "not_sure_enough": Meaning("info", "More replicates narrow the interval."),
     "noise_high": Meaning(
-        "error", "Something else uses the GPU, the card throttles, or clocks settle: find it, then repeat."
+        "error", "Something else uses the machine, the card throttles, or clocks settle: find it, then repeat."
     ),
-    "drift": Meaning("error", "Let the card warm up, fix its clocks (nvidia-smi -lgc), and repeat."),
+    "drift": Meaning("error", "Let the machine settle, nothing else running and clocks fixed, and repeat."),
     "drift_explains": Meaning("error", "Run the modes interleaved, with a closing baseline (the workflow does)."),
     "not_bracketed": Meaning("warn", "Run the modes interleaved, with a closing baseline (the workflow does)."),
     "clocks_differ": Meaning("warn", "Fix the clocks (nvidia-smi -lgc) and repeat."),

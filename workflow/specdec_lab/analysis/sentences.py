@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from ..records.comparison import CellResult, Comparison
 from ..records.decision import Candidate, Decision, DecisionRules, WorkloadDecision
 
+OPEN = frozenset({"undecided", "unreliable", "not comparable"})
+"""Words that leave a question open."""
+
 
 def at_load(row_or_label: CellResult | str) -> str:
     """`concurrency 4` or `2.5 requests/s`, from a row or a load's label."""
@@ -138,9 +141,13 @@ def headline(decision: Decision) -> str:
     for (mode, up_to), kinds in deployed.items():
         limit = f" up to concurrency {up_to}" if up_to is not None else ""
         parts.append(f"deploy {mode} for {_listed(kinds)}{limit}")
-    plain = [one.kind for one in decision.workloads if not one.speculative and one.mode is not None]
-    if plain:
-        parts.append(f"keep {_listed(plain)} plain")
+    plain = [one for one in decision.workloads if not one.speculative and one.mode is not None]
+    settled = [one.kind for one in plain if one.verdict.word not in OPEN]
+    unsettled = [one.kind for one in plain if one.verdict.word in OPEN]
+    if settled:
+        parts.append(f"keep {_listed(settled)} plain")
+    if unsettled:
+        parts.append(f"keep {_listed(unsettled)} plain for now, which is not settled")
     unknown = [one.kind for one in decision.workloads if one.mode is None]
     if unknown:
         parts.append(f"no answer for {_listed(unknown)}")

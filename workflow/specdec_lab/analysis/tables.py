@@ -140,7 +140,7 @@ def _notes(comparison: Comparison) -> list[str]:
         where.setdefault(f"{found.message} {found.hint}".rstrip(), [])
     for row in comparison.cells:
         for found in [*row.findings, *(row.theory.diagnosis if row.theory else [])]:
-            if found.severity != "info":
+            if found.severity != "info" and not found.message.startswith("Baseline: "):
                 where.setdefault(found.message, []).append(f"{row.kind} {row.load} {row.mode}")
     for one in comparison.confounders:
         how = "by its flags" if one.declared else "by itself"
