@@ -165,8 +165,16 @@ def test_a_reader_with_a_keyboard_or_a_screen_reader_finds_everything(tab: Page,
     assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
 
 
-def test_the_page_prints(tab: Page, page: Path, tmp_path: Path) -> None:
-    tab.open(page, width=1280, height=900)
+def test_the_page_prints_within_the_paper_and_dark_on_white(tab: Page, page: Path, tmp_path: Path) -> None:
+    tab.open(page, width=718, height=1000)  # A4 less its margins
+    tab.run("document.documentElement.dataset.theme = 'dark'")
+    tab.call("Emulation.setEmulatedMedia", media="print")
+    try:
+        assert tab.run("document.documentElement.scrollWidth") <= 718
+        assert tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert tab.run(CONTRAST) == []
+    finally:
+        tab.call("Emulation.setEmulatedMedia", media="")
     tab.pdf(tmp_path / "report.pdf")
     assert (tmp_path / "report.pdf").read_bytes().startswith(b"%PDF")
 
