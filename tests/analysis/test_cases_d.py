@@ -213,6 +213,19 @@ def test_d7_a_warm_up_below_the_load_is_flagged(folder: Write) -> None:
     assert "warmup_missing" in codes(row(comparison, "eagle3"))
 
 
+def test_d7_a_warm_up_at_another_load_is_flagged(folder: Write) -> None:
+    alone = {"over": {"warmup": {"requests": 8, "concurrency": 1}}}
+    cells = starts("baseline", [50, 50.1], **alone) + starts("eagle3", [90, 91], **alone, **SPECULATIVE)
+    assert "warmup_missing" in codes(row(compare(folder(cells)), "eagle3"))
+
+
+def test_d4_most_texts_differing_late_is_not_the_same_text_either(folder: Write) -> None:
+    texts = [plain_text(i) for i in range(20)]
+    found = with_texts(folder, texts, flips(20, 500, texts))
+    assert found.identity is not None
+    assert found.identity.word == "differs"
+
+
 def test_d8a_a_gain_inside_the_noise_floor_is_no_difference_shown(folder: Write) -> None:
     comparison = compare(folder(starts("baseline", [48, 50, 53]) + starts("eagle3", [51, 52, 54], **SPECULATIVE)))
     assert word(comparison) == "no difference shown"

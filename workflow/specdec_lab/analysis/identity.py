@@ -252,30 +252,31 @@ def _word(
     told = f"{differing}/{n} differ{'s' if differing == 1 else ''}, first at character {result.earliest_at_char}"
     if result.reasoning_n and all(one.channel == "reasoning" for one in found):
         reasons.append(finding("reasoning_differs", f"{differing} of {n} differ in their reasoning only."))
+    allowed = (1 - identical_share) * n
     probed = [one for one in found if one.near_tie is not None]
     real = sum(one.near_tie is False for one in probed)
-    allowed = (1 - identical_share) * n
     if real > max(allowed, 1.0):
         return "differs", [*reasons, finding("real_difference", f"{told}; {real} of {len(probed)} probed are real.")]
     if result.truncated:
         reasons.append(finding("truncation", f"{result.truncated} of {n} texts break off where the baseline goes on."))
     if result.degenerate:
-        reasons.append(
-            finding("degenerate", f"{result.degenerate} of {n} texts loop or are empty, the baseline's are not.")
-        )
+        text = f"{result.degenerate} of {n} texts loop or are empty, the baseline's are not."
+        reasons.append(finding("degenerate", text))
     own = len(control) if control is not None else 0
     own_n = result.control_n or n
     spoilt = result.truncated + result.degenerate
     own_spoilt = sum(one.degenerate is not None for one in control or [])
     if spoilt > max(allowed, 1) and spoilt > own_spoilt:
         return "differs", [*reasons, finding("text_differs", f"{told}; {spoilt} are cut short, loop or are empty.")]
+    if len(probed) == min(differing, SHOWN) and not spoilt:
+        text = f"{told}; {len(probed) - real} of {len(probed)} probed are near-ties."
+        return "within own variation", [*reasons, finding("near_ties", text)]
     soon = sum(early(one) for one in found)
     more = fisher_more(differing, n, own, own_n) < SIGNIFICANT
     if more and differing > allowed and soon * 2 >= differing and (soon * 5 >= n or control is not None):
         return "differs", [*reasons, finding("text_differs", f"{told}; {soon} part almost at once. {_beside(result)}")]
-    if len(probed) == min(differing, SHOWN):
-        text = f"{told}; {len(probed) - real} of {len(probed)} probed are near-ties."
-        return "within own variation", [*reasons, finding("near_ties", text)]
+    if more and control is not None and differing * 2 >= n:
+        return "differs", [*reasons, finding("text_differs", f"{told}: most of them. {_beside(result)}")]
     if control is None:
         return "undecided", [*reasons, finding("text_undecided", f"{told}.")]
     soon_control = sum(early(one) for one in control)

@@ -124,14 +124,22 @@ def _cold(cells: Sequence[Measured]) -> list[Finding]:
                     f"first token, median {usual * 1000:.0f} ms (mean {mean * 1000:.0f} ms).",
                 )
             )
-        concurrency = cell.cell.load.concurrency
-        if concurrency and cell.cell.warmup < concurrency:
-            found.append(
-                finding(
-                    "warmup_missing", f"{cell.cell.warmup} warm-up requests before a load of {concurrency} at once."
-                )
-            )
+        found += _warmup(cell)
     return list({(one.code, one.message): one for one in found}.values())
+
+
+def _warmup(cell: Measured) -> list[Finding]:
+    """Whether the warm-up ran at the cell's own load."""
+    concurrency = cell.cell.load.concurrency
+    ran, at_once = cell.warmup.get("requests", cell.cell.warmup), cell.warmup.get("concurrency")
+    if not concurrency or not isinstance(ran, int):
+        return []
+    if isinstance(at_once, int) and at_once < concurrency:
+        text = f"The warm-up ran {at_once} at once, the cell {concurrency}."
+        return [finding("warmup_missing", text)]
+    if ran < concurrency:
+        return [finding("warmup_missing", f"{ran} warm-up requests before a load of {concurrency} at once.")]
+    return []
 
 
 def _client(cells: Sequence[Measured]) -> list[Finding]:

@@ -7,7 +7,7 @@ import io
 from pathlib import Path
 
 from ..records.base import write_text_atomic
-from ..records.comparison import CellResult, Comparison, Gain
+from ..records.comparison import CellResult, Comparison, Floor, Gain
 
 MISSING = "n/a"
 HEADERS = [
@@ -40,7 +40,8 @@ def summary_text(comparison: Comparison) -> str:
     """The table with its legend, the noise, what failed, and what to know."""
     from tabulate import tabulate
 
-    rows = [_row(row) for row in comparison.cells]
+    own = {(floor.baseline, floor.kind, floor.load): floor for floor in comparison.floors}
+    rows = [_row(row, own.get((row.mode, row.kind, row.load))) for row in comparison.cells]
     numbers = ("right",) * 11
     table = tabulate(
         rows,
@@ -55,14 +56,15 @@ def summary_text(comparison: Comparison) -> str:
         "first arrival / time from first to last arrival. Both are geometric means over server starts; a speedup is",
         "the ratio to the baseline's. interval: of the P50 decode speedup, over server starts. floor: how far two",
         "starts of the baseline lie apart. accept: accepted / drafted tokens. length: 1 + accepted / drafts.",
-        f"identical: texts equal to the baseline's. p95 is interpolated. {MISSING}: not measured, which is never 0.",
+        "identical: texts equal to the baseline's (in its own row: to its first start's). p95 is interpolated.",
+        f"{MISSING}: not measured, which is never 0.",
         "",
     ]
     lines += _noise(comparison) + _failed(comparison) + _notes(comparison)
     return "\n".join(lines)
 
 
-def _row(row: CellResult) -> list[str]:
+def _row(row: CellResult, own: Floor | None) -> list[str]:
     if row.status in ("failed", "missing"):
         return [row.kind, row.load, row.mode, *[MISSING] * 11, row.status]
     base = row.against is None
@@ -84,7 +86,7 @@ def _row(row: CellResult) -> list[str]:
         _number(row.p95_ttft_s, "{:.3f} s"),
         "-" if base else _number(acceptance.acceptance_rate if acceptance else None, "{:.0%}"),
         "-" if base else _number(acceptance.acceptance_length if acceptance else None, "{:.2f}"),
-        _identical(row, comparison_base=base),
+        _identical(row, own),
         verdict,
     ]
 
@@ -103,9 +105,10 @@ def _interval(gain: Gain | None) -> str:
     return f"{gain.low:.2f}-{gain.high:.2f}"
 
 
-def _identical(row: CellResult, *, comparison_base: bool) -> str:
-    if comparison_base:
-        return "-"
+def _identical(row: CellResult, own: Floor | None) -> str:
+    """Texts equal to the baseline's; in the baseline's own row those of its other start that differs most."""
+    if own is not None:
+        return "-" if own.identical is None else f"{own.identical}/{own.identical_n}"
     if row.identity is None or not row.identity.n:
         return MISSING
     return f"{row.identity.identical}/{row.identity.n}"
