@@ -102,6 +102,20 @@ def test_links_lead_to_their_rows_even_when_a_filter_hides_them(tab: Page, page:
     )
 
 
+def test_a_mode_can_be_hidden_in_the_charts(tab: Page, page: Path) -> None:
+    tab.open(page, width=1280, height=900)
+    tab.run("document.getElementById('figure-throughput-per-user').scrollIntoView()")
+    panel = "document.querySelector('#figure-throughput-per-user .panel')"
+    tab.until(f"{panel}.dataset.drawn === 'live'")
+    marks = f"{panel}.querySelectorAll('.mark-symbol path').length"
+    before = tab.run(marks)
+    tab.run("document.querySelector('.legend [data-mode=ngram]').click()")
+    tab.until(f"{marks} === {before - 3}")
+    assert tab.run("document.querySelector('.legend [data-mode=ngram]').getAttribute('aria-pressed')") == "false"
+    tab.run("document.querySelector('.legend [data-mode=ngram]').click()")
+    tab.until(f"{marks} === {before}")
+
+
 def test_filters_combine(tab: Page, page: Path) -> None:
     tab.open(page, width=1280, height=900)
     tab.run("""for (const [key, value] of [['kind', 'chat'], ['load', '4']]) {

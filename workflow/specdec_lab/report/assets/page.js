@@ -54,8 +54,17 @@
   };
   addEventListener("hashchange", reveal);
 
+  const hiddenModes = new Set();
+  const withoutHidden = (node) => {
+    if (Array.isArray(node)) return node.map(withoutHidden);
+    if (node === null || typeof node !== "object") return node;
+    return Object.fromEntries(Object.entries(node).map(([key, value]) => [
+      key,
+      key === "values" && Array.isArray(value) ? value.filter((row) => !hiddenModes.has(row.mode)) : withoutHidden(value),
+    ]));
+  };
   const draw = async (panel) => {
-    const spec = JSON.parse(panel.querySelector("script").textContent);
+    const spec = withoutHidden(JSON.parse(panel.querySelector("script").textContent));
     const plot = panel.querySelector(".plot");
     const stage = document.createElement("div");
     const width = Math.max(220, Math.min(plot.clientWidth, 560));
@@ -79,6 +88,15 @@
       });
     }, { rootMargin: "400px" });
     panels.forEach((panel) => watch.observe(panel));
+    all(".legend button").forEach((button) => {
+      button.disabled = false;
+      button.addEventListener("click", () => {
+        const show = hiddenModes.has(button.dataset.mode);
+        hiddenModes[show ? "delete" : "add"](button.dataset.mode);
+        button.setAttribute("aria-pressed", String(show));
+        panels.filter((panel) => panel.dataset.drawn).forEach(draw);
+      });
+    });
   }
 
   const store = byId("texts");
