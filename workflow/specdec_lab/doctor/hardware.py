@@ -25,7 +25,7 @@ def gpu(needs: Needs) -> Iterator[Line]:
             check="GPU",
             status=needs.lacking(needs.gpus > 0),
             found=f"{len(found)} can be seen here" + (f", this config needs {needs.gpus}" if needs.gpus else ""),
-            fix="install the NVIDIA driver and check CUDA_VISIBLE_DEVICES; without a GPU use `gpus: 0`, e.g. `make demo`",
+            fix="install the NVIDIA driver, check CUDA_VISIBLE_DEVICES; without a GPU: `gpus: 0`, as in `make demo`",
         )
         return
     for device, one in zip(found, devices.describe(found), strict=True):
