@@ -48,8 +48,9 @@ format: setup ## Format everything
 	@$(BIN)/ruff check --fix -q . ; $(BIN)/ruff format .
 	@$(BIN)/snakefmt Snakefile workflow/rules
 
-generated: setup ## Write the config's schema and reference page again
+generated: setup ## Write the schemas and the config reference again
 	@$(BIN)/python -m specdec_lab.config.reference
+	@$(BIN)/python -m specdec_lab.formats
 
 lock: setup ## Resolve versions again (needs uv)
 	@uv pip compile pyproject.toml --extra demo --extra dev --universal --python-version 3.11 --generate-hashes --no-header -o requirements.lock

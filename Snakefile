@@ -18,6 +18,7 @@ include: "workflow/rules/images.smk"
 include: "workflow/rules/session.smk"
 include: "workflow/rules/compare.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/bundle.smk"
 
 
 localrules:
@@ -29,3 +30,4 @@ rule all:
     input:
         f"{LAB.results}/decision.json",
         f"{LAB.results}/report.html",
+        f"{LAB.results}/bundle/manifest.json",

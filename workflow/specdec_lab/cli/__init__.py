@@ -15,6 +15,9 @@ COMMANDS = {
     "acceptance": "The acceptance between two scrapes of a server's metrics, as JSON.",
     "compare": "Tables and verdicts again, from the raw rows only.",
     "probe": "Ask the baseline's server whether differing texts part at near-ties.",
+    "pack": "One archive with everything behind a table; secrets are taken out.",
+    "verify": "Check a bundle: checksums, formats, and every table recomputed from the rows.",
+    "diff": "Two bundles or results folders side by side; --fail-on makes it a gate.",
     "selftest": "Prove the client against a scripted server with known times.",
 }
 """Each command is `run` in the module of its name in this package."""

@@ -23,7 +23,7 @@ STAGES: dict[str, tuple[str, ...]] = {
     "compare": ("analysis.compare", "analysis.tables"),
     "decide": ("analysis.decision",),
     "report": ("report.html", "report.prometheus"),
-    "bundle": ("bundle",),
+    "bundle": ("bundle.pack",),
 }
 """Stage -> the modules (or packages) that define it. `measure` is what a number in a cell depends on and so enters the
 cell's key; `session` is everything that writes a session's files: it may rerun the job, but measures nothing again."""

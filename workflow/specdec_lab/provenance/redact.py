@@ -65,6 +65,7 @@ _SHAPES = re.compile(
     r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"  # a signed web token
     r")"
 )
+_SHAPE_STARTS = ("hf_", "api_org_", "nvapi-", "sk-", "gh", "glpat-", "AKIA", "eyJ")
 _SHORTEST_KNOWN = 6
 """A shorter value would hit ordinary words; its name still gives it away."""
 
@@ -86,6 +87,19 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     text = _OPTION.sub(lambda m: m["head"] + m["open"] + _MARK, text)
     text = _URL.sub(lambda m: m["head"] + _MARK, text)
     return _SHAPES.sub(_MARK, text).replace(_MARK, REDACTED)
+
+
+def redact_values(text: str, secrets: Iterable[str] = ()) -> str:
+    """The text without known secrets and without what looks like one, whatever stands beside it.
+
+    For texts that were measured or written by people (answers, prompts, pages, code): what merely stands beside a
+    secret's name is left there, because an answer that says `password = "x"` is a result and no secret.
+    """
+    for form in _forms(secrets):
+        text = text.replace(form, REDACTED)
+    if any(start in text for start in _SHAPE_STARTS):
+        text = _SHAPES.sub(REDACTED, text)
+    return text
 
 
 def is_secret_name(name: str) -> bool:

@@ -1,0 +1,137 @@
+"""M36: a bundle that is whole is found good; whatever was changed in it is found and named."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from specdec_lab.bundle import archive, verify
+from specdec_lab.bundle.manifest import Manifest, Packed
+from specdec_lab.bundle.pack import CHECKSUMS, pack
+from specdec_lab.records.base import strict_dumps
+from specdec_lab.records.errors import UserError
+
+
+@pytest.fixture
+def folder(results: Path, tmp_path: Path) -> Path:
+    """An unpacked bundle."""
+    return archive.unpack(pack(results), tmp_path / "unpacked")
+
+
+def outcome(bundle: Path) -> dict[str, str]:
+    return {check.name: check.outcome for check in verify.verify(bundle).checks}
+
+
+def reseal(folder: Path, **changes: object) -> None:
+    """Write manifest and checksums again, as whoever forges a bundle would."""
+    path = folder / "results" / "made" / "bundle" / "manifest.json"
+    manifest = Manifest.read(path)
+    files = [
+        Packed(path=one.path, sha256=hashlib.sha256(content).hexdigest(), size=len(content))
+        for one in manifest.files
+        for content in [(folder / one.path).read_bytes()]
+    ]
+    text = strict_dumps(manifest.model_copy(update={"files": files, **changes}))
+    path.write_text(text)
+    own = f"{hashlib.sha256(text.encode()).hexdigest()}  results/made/bundle/manifest.json\n"
+    (folder / CHECKSUMS).write_text(own)
+
+
+def test_a_whole_bundle_is_good_as_archive_and_as_folder(results: Path, folder: Path) -> None:
+    found = verify.verify(next((results / "bundle").glob("*.tar.gz")))
+    assert found.good
+    assert {one.name: one.outcome for one in found.checks if one.name != "complete"} == {
+        "checksums": "ok",
+        "formats": "ok",
+        "name": "ok",
+        "tables": "ok",
+    }
+    assert verify.verify(folder).good
+
+
+@pytest.mark.parametrize("name", ["summary.txt", "sessions/ngram/r1/code_c1.json", "decision.json"])
+def test_a_changed_byte_is_found(folder: Path, name: str) -> None:
+    path = folder / "results" / "made" / name
+    path.write_bytes(path.read_bytes() + b" ")
+    found = verify.verify(folder)
+    assert not found.good
+    assert found.checks[0].told == [f"results/made/{name}: changed since it was packed"]
+
+
+def test_a_missing_and_an_added_file_are_found(folder: Path) -> None:
+    (folder / "results/made/summary.csv").unlink()
+    (folder / "results/made/sessions/ngram/r1/extra_c1.json").write_text("{}")
+    told = verify.verify(folder).checks[0].told
+    assert "results/made/summary.csv: missing" in told
+    assert "results/made/sessions/ngram/r1/extra_c1.json: not in the manifest" in told
+
+
+def test_a_changed_manifest_is_found(folder: Path) -> None:
+    path = folder / "results/made/bundle/manifest.json"
+    path.write_text(path.read_text().replace('"lab"', ' "lab"'))
+    assert outcome(folder)["checksums"] == "fail"
+
+
+def test_a_table_that_does_not_follow_from_the_rows_is_found_even_when_resealed(folder: Path) -> None:
+    path = folder / "results/made/summary.csv"
+    lines = path.read_text().splitlines()
+    row = lines[2].split(",")
+    row[11] = str(float(row[11]) * 1.1)
+    path.write_text("\n".join([*lines[:2], ",".join(row), *lines[3:]]) + "\n")
+    reseal(folder)
+    found = verify.verify(folder)
+    assert outcome(folder)["checksums"] == "ok"
+    assert not found.good
+    assert any("agg_tok_s" in line for check in found.checks for line in check.told)
+
+
+def test_a_decision_that_does_not_follow_is_found_even_when_resealed(folder: Path) -> None:
+    path = folder / "results/made/decision.md"
+    path.write_text(path.read_text().replace("ngram", "draft_k2"))
+    reseal(folder)
+    assert outcome(folder)["tables"] == "fail"
+
+
+def test_rows_that_were_changed_make_the_table_wrong(folder: Path) -> None:
+    for path in (folder / "results/made/sessions/ngram").glob("r*/code_c1.json"):
+        cell = json.loads(path.read_text())
+        for row in cell["rows"]:
+            row["decode_tok_s"] *= 2
+        path.write_text(json.dumps(cell))
+    reseal(folder)
+    assert outcome(folder)["tables"] == "fail"
+
+
+def test_other_judging_code_is_told_and_does_not_make_a_bundle_bad(folder: Path) -> None:
+    path = folder / "results/made/decision.md"
+    path.write_text(path.read_text() + "\nAs an older lab put it.\n")
+    reseal(folder, code={"compare": "another"}, lab="0.0.1")
+    found = verify.verify(folder)
+    assert found.good
+    assert found.checks[-1].outcome == "warn"
+    assert "0.0.1" in found.checks[-1].told[0]
+
+
+def test_e8_a_file_that_is_no_strict_json_is_found(folder: Path) -> None:
+    path = folder / "results/made/sessions/ngram/r1/code_c1.json"
+    path.write_text(path.read_text().replace('"energy_j": null', '"energy_j": NaN').replace("0.05", "NaN", 1))
+    assert "NaN" in path.read_text()
+    reseal(folder)
+    assert outcome(folder)["formats"] == "fail"
+
+
+def test_what_is_no_bundle_is_said_to_be_none(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no bundle here"):
+        verify.verify(tmp_path / "nothing.tar.gz")
+    (tmp_path / "text.tar.gz").write_text("hello")
+    with pytest.raises(UserError, match="no bundle that can be read"):
+        verify.verify(tmp_path / "text.tar.gz")
+    with pytest.raises(UserError, match="no manifest"):
+        verify.verify(tmp_path)
+    cut = tmp_path / "cut.tar.gz"
+    cut.write_bytes(b"\x1f\x8b\x08\x00" + b"\0" * 20)
+    with pytest.raises(UserError):
+        verify.verify(cut)

@@ -1,0 +1,205 @@
+"""Two bundles side by side: stack first, then speed, acceptance, identity, decisions (M37).
+
+The unit is the server start, as everywhere: B's starts of a mode are held against A's starts of the same mode with the
+formulas of `analysis.statistics`. A difference between two dates or machines has more behind it than starts show, so
+`no difference shown` is the safe word and the stack stands first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..analysis.load import Measured, open_folder
+from ..analysis.statistics import gain, pooled, shown, typical_gap
+from ..analysis.statistics import logs as logs_of
+from ..records.base import Finding
+from ..records.comparison import CellResult, Comparison, Gain
+from ..records.decision import Decision
+from ..records.errors import UserError
+from .difference import CellChange, Change, DecisionChange, Difference
+from .stacks import changes, facts
+from .verify import opened
+
+CONFIDENCE = 0.95
+Key = tuple[str, str, str]
+"""Kind, load, mode."""
+
+
+@dataclass
+class _Starts:
+    """One number per server start of a mode, and the texts of its first start."""
+
+    decode: list[float | None] = field(default_factory=list)
+    aggregate: list[float | None] = field(default_factory=list)
+    ttft: list[float | None] = field(default_factory=list)
+    texts: dict[str, object] = field(default_factory=dict)
+
+    def add(self, cell: Measured) -> None:
+        """One more start; its requests are not kept."""
+        self.decode.append(cell.p50_decode)
+        self.aggregate.append(cell.agg_tok_s)
+        self.ttft.append(cell.p50_ttft)
+        if not self.texts:
+            self.texts = dict(cell.texts)
+
+
+@dataclass
+class _Side:
+    """One bundle, read."""
+
+    name: str
+    comparison: Comparison
+    decision: Decision | None
+    starts: dict[Key, _Starts]
+    digests: dict[str, str]
+    prompts: dict[Key, str]
+
+    @property
+    def rows(self) -> dict[Key, CellResult]:
+        """The rows of its table that were measured."""
+        return {(row.kind, row.load, row.mode): row for row in self.comparison.cells if row.starts}
+
+
+def diff(a: Path, b: Path) -> Difference:
+    """B against A; each an archive, an unpacked bundle, or a results folder. UserError when one is none of these."""
+    with opened(a) as folder:
+        ours = _read(folder, a)
+    with opened(b) as folder:
+        theirs = _read(folder, b)
+    both = [key for key in ours.rows if key in theirs.rows]
+    cells = [_cell(key, ours, theirs) for key in both]
+    return Difference(
+        a=ours.name,
+        b=theirs.name,
+        stack=changes(facts(ours.comparison, ours.digests), facts(theirs.comparison, theirs.digests)),
+        cells=cells,
+        only_a=[" ".join(key) for key in ours.rows if key not in theirs.rows],
+        only_b=[" ".join(key) for key in theirs.rows if key not in ours.rows],
+        decisions=list(_decisions(ours, theirs)),
+        findings=list(_findings(ours, theirs, both)),
+    )
+
+
+def _read(folder: Path, given: Path) -> _Side:
+    results = _results(folder, given)
+    comparison = Comparison.read(results / "comparison.json")
+    decided = results / "decision.json"
+    side = _Side(
+        name=given.name.removesuffix(".tar.gz"),
+        comparison=comparison,
+        decision=Decision.read(decided) if decided.is_file() else None,
+        starts={},
+        digests={},
+        prompts={},
+    )
+    for _, cells in open_folder(results).groups():
+        for cell in cells:
+            key = (cell.cell.kind, cell.cell.load.label, cell.mode)
+            if cell.key:
+                side.starts.setdefault(key, _Starts()).add(cell)
+                side.prompts[key] = cell.digests.get("prompts", "")
+                side.digests = side.digests or cell.digests
+    return side
+
+
+def _results(folder: Path, given: Path) -> Path:
+    if (folder / "comparison.json").is_file():
+        return folder
+    found = sorted(path.parent for path in folder.glob("results/*/comparison.json"))
+    if len(found) == 1:
+        return found[0]
+    raise UserError(
+        "There is no table here." if not found else f"There are {len(found)} results here.",
+        place=str(given),
+        fix="Give a bundle, or a results folder that has a comparison.json.",
+        code="no_results",
+    )
+
+
+def _cell(key: Key, a: _Side, b: _Side) -> CellChange:
+    kind, load, mode = key
+    ours, theirs = a.starts[key], b.starts[key]
+    group = [side.starts[other] for side in (a, b) for other in side.starts if other[:2] == key[:2]]
+    row_a, row_b = a.rows[key], b.rows[key]
+    decode = _gain(theirs.decode, ours.decode, [one.decode for one in group])
+    comparable = a.prompts[key] == b.prompts[key]
+    same = [theirs.texts[one] == ours.texts[one] for one in ours.texts if one in theirs.texts] if comparable else None
+    return CellChange(
+        kind=kind,
+        load=load,
+        mode=mode,
+        decode=decode,
+        aggregate=_gain(theirs.aggregate, ours.aggregate, [one.aggregate for one in group]),
+        ttft=_gain(theirs.ttft, ours.ttft, [one.ttft for one in group]),
+        word=_word(decode, ours, theirs, [one.decode for one in group]) if comparable else "not comparable",
+        remark="" if comparable else "other prompts were sent",
+        acceptance_a=row_a.acceptance.acceptance_rate if row_a.acceptance else None,
+        acceptance_b=row_b.acceptance.acceptance_rate if row_b.acceptance else None,
+        length_a=row_a.acceptance.acceptance_length if row_a.acceptance else None,
+        length_b=row_b.acceptance.acceptance_length if row_b.acceptance else None,
+        identical_a=_share(row_a),
+        identical_b=_share(row_b),
+        same_text=sum(same) if same is not None else None,
+        same_text_n=len(same) if same is not None else None,
+    )
+
+
+def _gain(b: list[float | None], a: list[float | None], group: list[list[float | None]]) -> Gain:
+    floor = max((gap for gap in (typical_gap(a), typical_gap(b)) if gap is not None), default=None)
+    made = gain(b, a, spread=pooled([logs_of(one) for one in group]), floor=floor, margin=0.0, confidence=CONFIDENCE)
+    if made.refused:
+        made = made.model_copy(update={"refused": made.refused.replace("the mode", "B").replace("the baseline", "A")})
+    return made
+
+
+def _word(decode: Gain, a: _Starts, b: _Starts, group: list[list[float | None]]) -> Change:
+    if decode.ratio is None:
+        return "not comparable"
+    spread = pooled([logs_of(one) for one in group])
+    if shown(decode, b.decode, a.decode, spread):
+        return "faster"
+    back = _gain(a.decode, b.decode, group)
+    return "slower" if shown(back, a.decode, b.decode, spread) else "no difference shown"
+
+
+def _share(row: CellResult) -> float | None:
+    return row.identity.identical / row.identity.n if row.identity is not None and row.identity.n else None
+
+
+def _decisions(a: _Side, b: _Side) -> Iterator[DecisionChange]:
+    if a.decision is None or b.decision is None:
+        return
+    ours = {(one.kind, one.baseline): one for one in a.decision.workloads}
+    for one in b.decision.workloads:
+        before = ours.get((one.kind, one.baseline))
+        if before is not None:
+            yield DecisionChange(
+                kind=one.kind,
+                baseline=one.baseline,
+                a=before.mode,
+                b=one.mode,
+                changed=(before.mode, before.up_to) != (one.mode, one.up_to),
+                sentence_a=before.sentence,
+                sentence_b=one.sentence,
+            )
+
+
+def _findings(a: _Side, b: _Side, both: list[Key]) -> Iterator[Finding]:
+    if not both:
+        yield Finding(
+            code="nothing_in_common",
+            severity="error",
+            message="The two have no row in common.",
+            hint="Compare results of the same kinds, loads and modes.",
+        )
+    for side in (a, b):
+        if side.comparison.stack is None:
+            yield Finding(code="no_stack", message=f"{side.name} does not say on what it was measured.")
+    if any(a.prompts.get(key) != b.prompts.get(key) for key in both):
+        yield Finding(
+            code="prompts_differ",
+            message="Not all rows were measured with the same prompts; those are not compared.",
+            hint="Use the same workload in both.",
+        )

@@ -1,0 +1,244 @@
+"""`specdec verify`: is a bundle whole, is every file what it claims to be, do its tables follow from its rows (M36)?"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import math
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from ..formats import format_of
+from ..provenance.code import digest as code_digest
+from ..records.base import Record
+from ..records.errors import UserError
+from .archive import unpack
+from .manifest import Manifest, manifest_path
+from .pack import CHECKSUMS
+
+Outcome = Literal["ok", "warn", "fail"]
+CLOSE = 1e-9
+"""Relative: numbers of a table that differ by more than this are not the same number."""
+_MEASURED = ("starts", "requests", "failed", "agg_tok_s", "p50_decode_tok_s", "p50_ttft_s", "p95_ttft_s")
+"""Columns that no judgement enters: they must agree whatever code recomputes them."""
+
+
+class Check(Record):
+    """One thing that was looked at."""
+
+    name: str
+    outcome: Outcome
+    told: list[str] = Field(default=[], description="What is wrong, one line each.")
+
+
+class Verification(Record):
+    """All checks of one bundle."""
+
+    bundle: str
+    checks: list[Check]
+
+    @property
+    def good(self) -> bool:
+        """Nothing failed."""
+        return all(one.outcome != "fail" for one in self.checks)
+
+
+@contextmanager
+def opened(bundle: Path) -> Iterator[Path]:
+    """The folder of a bundle: the given one, or where the archive was unpacked for as long as this is open."""
+    if bundle.is_dir():
+        yield bundle
+        return
+    if not bundle.is_file():
+        raise UserError(
+            "There is no bundle here.",
+            place=str(bundle),
+            fix="Give an archive that `specdec pack` made, or the folder it unpacks to.",
+            code="no_bundle",
+        )
+    with tempfile.TemporaryDirectory(prefix="specdec-") as folder:
+        yield unpack(bundle, Path(folder))
+
+
+def verify(bundle: Path) -> Verification:
+    """Check a bundle, archive or folder. UserError when it is none at all."""
+    with opened(bundle) as folder:
+        manifest = _manifest(folder)
+        checks = [_checksums(folder, manifest), _formats(folder, manifest), _secrets(manifest)]
+        if checks[0].outcome != "fail":
+            checks.append(_name(bundle, manifest))
+            checks.append(_tables(folder, manifest))
+        return Verification(bundle=bundle.name, checks=checks)
+
+
+def _manifest(folder: Path) -> Manifest:
+    found = sorted(folder.glob(manifest_path("*")))
+    if len(found) != 1:
+        raise UserError(
+            "This folder is no bundle: it has no manifest." if not found else "This folder holds several bundles.",
+            place=str(folder / manifest_path("<name>")),
+            fix="Give an archive that `specdec pack` made, or the folder it unpacks to.",
+            code="no_bundle",
+        )
+    try:
+        return Manifest.read(found[0])
+    except ValueError as error:
+        raise UserError(
+            f"The manifest cannot be read: {error}",
+            place=str(found[0]),
+            fix="Get the bundle again.",
+            code="unreadable",
+        ) from error
+
+
+def _checksums(folder: Path, manifest: Manifest) -> Check:
+    told = []
+    for one in manifest.files:
+        path = folder / one.path
+        if not path.is_file() or path.is_symlink():
+            told.append(f"{one.path}: missing")
+        elif _sha256(path) != one.sha256:
+            told.append(f"{one.path}: changed since it was packed")
+    own = manifest_path(manifest.name)
+    listed = {one.path for one in manifest.files} | {own, CHECKSUMS}
+    sums = folder / CHECKSUMS
+    if not sums.is_file() or f"{_sha256(folder / own)}  {own}\n" not in sums.read_text(encoding="utf-8"):
+        told.append(f"{own}: not the manifest that {CHECKSUMS} names")
+    for path in sorted((folder / "results").rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_file() and name not in listed and not name.endswith(".tar.gz"):
+            told.append(f"{name}: not in the manifest")
+    return Check(name="checksums", outcome="fail" if told else "ok", told=told)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _formats(folder: Path, manifest: Manifest) -> Check:
+    told = []
+    for one in manifest.files:
+        form = format_of(one.path)
+        if form is None or not (folder / one.path).is_file():
+            continue
+        try:
+            form.check((folder / one.path).read_bytes())
+        except ValueError as error:
+            told.append(f"{one.path}: no {form.name} of version {form.version}: {_first_line(error)}")
+    return Check(name="formats", outcome="fail" if told else "ok", told=told)
+
+
+def _first_line(error: ValueError) -> str:
+    return " ".join(line.strip() for line in str(error).splitlines()[:3])
+
+
+def _secrets(manifest: Manifest) -> Check:
+    told = [f"{path}: a secret was taken out" for path in manifest.redacted]
+    told += [one.message for one in manifest.left_out]
+    return Check(name="complete", outcome="warn" if told else "ok", told=told)
+
+
+def _name(bundle: Path, manifest: Manifest) -> Check:
+    named = bundle.name.removesuffix(".tar.gz")
+    told = []
+    if bundle.is_file() and named != manifest.folder:
+        told.append(f"the archive is called {named}, its content is {manifest.folder}")
+    return Check(name="name", outcome="warn" if told else "ok", told=told)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """Tables made again, beside those in the bundle."""
+
+    packed: Path
+    again: Path
+
+    def same(self, name: str) -> bool:
+        """Whether the two texts are equal."""
+        return (self.packed / name).is_file() and (self.packed / name).read_bytes() == (self.again / name).read_bytes()
+
+
+def _tables(folder: Path, manifest: Manifest) -> Check:
+    """Recompute every table from the raw rows. With the judging code that packed it, texts must be equal to the byte;
+    with other code, what was measured must agree, and other judgements are told."""
+    from ..analysis import compare, decision, tables
+
+    with tempfile.TemporaryDirectory(prefix="specdec-") as place:
+        results = Path(place) / "results" / manifest.name
+        packed = folder / "results" / manifest.name
+        results.mkdir(parents=True)
+        for name in ("config.resolved.json", "probe.json"):
+            if (packed / name).is_file():
+                shutil.copyfile(packed / name, results / name)
+        if not (packed / "sessions").is_dir():
+            return Check(name="tables", outcome="fail", told=["there are no rows to recompute a table from"])
+        (results / "sessions").symlink_to((packed / "sessions").resolve())
+        tables.write(compare.compare(results), results)
+        decision.write(results)
+        made = _Made(packed, results)
+        same_code = all(manifest.code.get(stage) == code_digest(stage) for stage in ("compare", "decide"))
+        texts = [
+            name
+            for name in ("comparison.json", "summary.csv", "summary.txt", "decision.json", "decision.md")
+            if not made.same(name)
+        ]
+        if not texts:
+            return Check(name="tables", outcome="ok")
+        told = list(_differences(made, _MEASURED))
+        if told:
+            return Check(name="tables", outcome="fail", told=told)
+        cells_redacted = any("/sessions/" in path for path in manifest.redacted)
+        if same_code and not cells_redacted:
+            told = list(_differences(made, None)) or [f"{name}: does not follow from the rows" for name in texts]
+            return Check(name="tables", outcome="fail", told=told)
+        why = "rows were redacted" if cells_redacted else f"judged by other code than in lab {manifest.lab}"
+        return Check(name="tables", outcome="warn", told=[f"{name}: differs; {why}" for name in texts])
+
+
+def _differences(made: _Made, columns: tuple[str, ...] | None) -> Iterator[str]:
+    """Cells of summary.csv that do not agree; `columns` None: all that both have."""
+    packed, again = (_rows(folder / "summary.csv") for folder in (made.packed, made.again))
+    for key in sorted(set(packed) | set(again)):
+        where = " ".join(key)
+        if key not in packed or key not in again:
+            yield f"summary.csv {where}: only {'in the bundle' if key in packed else 'by the rows'}"
+            continue
+        for column in columns or tuple(set(packed[key]) & set(again[key])):
+            ours, theirs = packed[key].get(column, ""), again[key].get(column, "")
+            if not _equal(ours, theirs):
+                yield f"summary.csv {where} {column}: {ours or 'nothing'} in the bundle, {theirs or 'nothing'} by rows"
+
+
+def _rows(path: Path) -> dict[tuple[str, str, str], dict[str, str]]:
+    if not path.is_file():
+        return {}
+    reader = csv.DictReader(io.StringIO(path.read_text(encoding="utf-8")))
+    return {(row["kind"], row["load"], row["mode"]): row for row in reader}
+
+
+def _equal(ours: str, theirs: str) -> bool:
+    if ours == theirs:
+        return True
+    try:
+        return math.isclose(float(ours), float(theirs), rel_tol=CLOSE)
+    except ValueError:
+        return False
+
+
+def tell(found: Verification, say: Callable[[str], None], limit: int = 20) -> None:
+    """The checks for people."""
+    for check in found.checks:
+        say(f"{check.outcome:4}  {check.name}")
+        for line in check.told[:limit]:
+            say(f"      {line}")
+        if len(check.told) > limit:
+            say(f"      and {len(check.told) - limit} more")
