@@ -93,6 +93,11 @@ class Offer:
         self.lags: list[float] = []
         """How late each tick of the loop came, in seconds."""
 
+    @property
+    def stamped_by_kernel(self) -> bool:
+        """Whether the kernel times what arrives on every connection."""
+        return self._reactor.may_nap
+
     def closed(self, concurrency: int) -> None:
         """Keep `concurrency` requests under way until all were offered and have ended."""
         first = min(concurrency, len(self._requests))
@@ -124,7 +129,7 @@ class Offer:
                 now = perf_counter()
                 while self._due and self._due[0] <= now:
                     self._offer(self._due.popleft())
-                if self._finished and self._reactor.may_nap:
+                if self._finished and self.stamped_by_kernel:
                     # The kernel times what arrives meanwhile, and what is fresh in the cache is read at half the cost.
                     self._digest(self._finished.popleft())
                 if now < tick:

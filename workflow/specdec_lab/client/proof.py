@@ -15,16 +15,24 @@ CPU_SHARE = 0.8
 """A client that used more than this share of one core is client-bound."""
 
 LAG_LIMIT_MS = 10.0
-"""An event loop that is later than this at its 99th percentile is client-bound: stamps may be that late."""
+"""A loop that is later than this at its 99th percentile is client-bound: its stamps may be that late."""
+
+LAG_LIMIT_KERNEL_MS = 50.0
+"""The same where the kernel stamps: then lateness only delays the next request of a closed loop."""
 
 
 def client_bound(
-    *, chunks_s: float | None, ceiling: float | None, cpu_share: float | None, lag_ms: float | None
+    *,
+    chunks_s: float | None,
+    ceiling: float | None,
+    cpu_share: float | None,
+    lag_ms: float | None,
+    lag_limit_ms: float = LAG_LIMIT_MS,
 ) -> bool:
     """Whether the client itself, not the server, may have set the numbers."""
     near_ceiling = chunks_s is not None and ceiling is not None and chunks_s > CEILING_SHARE * ceiling
     busy = cpu_share is not None and cpu_share > CPU_SHARE
-    late = lag_ms is not None and lag_ms > LAG_LIMIT_MS
+    late = lag_ms is not None and lag_ms > lag_limit_ms
     return near_ceiling or busy or late
 
 
@@ -47,6 +55,10 @@ def prove(offer: Offer, rows: Sequence[Row], *, cpu_s: float, selftest: ClientPr
         cpu_share=cpu_share,
         loop_lag_p99_ms=lag_ms,
         client_bound=client_bound(
-            chunks_s=chunks_s, ceiling=known.ceiling_chunks_s, cpu_share=cpu_share, lag_ms=lag_ms
+            chunks_s=chunks_s,
+            ceiling=known.ceiling_chunks_s,
+            cpu_share=cpu_share,
+            lag_ms=lag_ms,
+            lag_limit_ms=LAG_LIMIT_KERNEL_MS if offer.stamped_by_kernel else LAG_LIMIT_MS,
         ),
     )
