@@ -72,6 +72,11 @@ def load_words(row: CellResult) -> str:
     return f"{row.rate:g}/s" if row.rate is not None else row.load
 
 
+def load_title(results: Results) -> str:
+    """What a load axis is called: `concurrency`, or `load` where requests also arrive at a rate."""
+    return "concurrency" if all(row.rate is None for row in results.comparison.cells) else "load"
+
+
 def read(folder: Path) -> Results:
     """Read a results folder. UserError when comparison or decision are not there or of another version."""
     comparison = _must(folder / "comparison.json", Comparison)

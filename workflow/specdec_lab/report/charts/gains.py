@@ -10,7 +10,7 @@ import altair as alt
 from ...records.comparison import CellResult, Gain
 from ...records.decision import WorkloadDecision
 from .. import numbers
-from ..source import Results, load_words
+from ..source import Results, load_title, load_words
 from .figure import Figure, Panel
 from .style import BAND, INK, MUTED, ModeScale, configured, inline
 
@@ -84,7 +84,12 @@ def _figure(
                 ]
             )
         if points:
-            panels.append(Panel(kind, _panel(points, scale, unit, decisions.get(kind) if mark_crossover else None)))
+            panels.append(
+                Panel(
+                    kind,
+                    _panel(points, scale, (load_title(results), unit), decisions.get(kind) if mark_crossover else None),
+                )
+            )
     if not panels:
         return None
     columns = ["Kind", "Concurrency", "Mode", "Ratio", "Interval", "Noise floor"]
@@ -105,11 +110,11 @@ def _point(row: CellResult, gain: Gain) -> dict[str, Any]:
 
 
 def _panel(
-    points: list[dict[str, Any]], scale: ModeScale, unit: str, decision: WorkloadDecision | None
+    points: list[dict[str, Any]], scale: ModeScale, titles: tuple[str, str], decision: WorkloadDecision | None
 ) -> dict[str, Any]:
     loads = list(dict.fromkeys(str(point["load"]) for point in points))
     modes = list(dict.fromkeys(str(point["mode"]) for point in points))
-    x = alt.X("load:O", sort=loads, title="concurrency", axis=alt.Axis(labelAngle=0, grid=False))
+    x = alt.X("load:O", sort=loads, title=titles[0], axis=alt.Axis(labelAngle=0, grid=False))
     offset = alt.XOffset("mode:N", sort=modes, scale=alt.Scale(paddingOuter=0.6))
     y_scale = alt.Scale(zero=False, nice=True)
     base = alt.Chart(inline(points))
@@ -119,21 +124,27 @@ def _panel(
         alt.Chart(inline(floors))
         .mark_bar(color=BAND, opacity=0.35)
         .encode(
-            x=alt.X("load:O", sort=loads, scale=alt.Scale(paddingInner=0.06)),
-            y=alt.Y("band_low:Q", title=unit, scale=y_scale),
+            x=alt.X("load:O", sort=loads, title=titles[0], scale=alt.Scale(paddingInner=0.06)),
+            y=alt.Y("band_low:Q", title=titles[1], scale=y_scale),
             y2="band_high:Q",
         )
     )
-    one = alt.Chart(inline([{"one": 1}])).mark_rule(color=INK, strokeWidth=1).encode(y="one:Q")
+    one = alt.Chart(inline([{"one": 1}])).mark_rule(color=INK, strokeWidth=1).encode(y=alt.Y("one:Q", title=titles[1]))
     bars = (
         alt.Chart(inline(ranges))
         .mark_rule(strokeWidth=2)
-        .encode(x=x, xOffset=offset, y=alt.Y("low:Q", scale=y_scale), y2="high:Q", color=scale.colour(modes))
+        .encode(
+            x=x,
+            xOffset=offset,
+            y=alt.Y("low:Q", title=titles[1], scale=y_scale),
+            y2="high:Q",
+            color=scale.colour(modes),
+        )
     )
     dots = base.mark_point(size=70, filled=True, opacity=1).encode(
         x=x,
         xOffset=offset,
-        y=alt.Y("ratio:Q", scale=y_scale),
+        y=alt.Y("ratio:Q", title=titles[1], scale=y_scale),
         color=scale.colour(modes),
         shape=scale.shape(modes),
         tooltip=[
@@ -145,7 +156,7 @@ def _panel(
     layers = [*([band] if floors else []), one, *([bars] if ranges else []), dots]
     if decision is not None and decision.crossover is not None and str(decision.crossover) in loads:
         crossing = [{"load": str(decision.crossover), "label": "no longer pays"}]
-        here = alt.Chart(inline(crossing)).encode(x=alt.X("load:O", sort=loads))
+        here = alt.Chart(inline(crossing)).encode(x=alt.X("load:O", sort=loads, title=titles[0]))
         layers.append(here.mark_rule(color=MUTED, strokeDash=[4, 3], strokeWidth=1.5))
         layers.append(
             here.mark_text(align="right", dx=-5, baseline="top", color=MUTED).encode(y=alt.value(2), text="label:N")

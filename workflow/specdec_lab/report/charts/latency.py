@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 
 from .. import numbers
-from ..source import Results, load_words
+from ..source import Results, load_title, load_words
 from .figure import Figure, Panel
 from .style import INK, MUTED, ModeScale, configured, inline
 
@@ -39,7 +39,7 @@ def first_token(results: Results, scale: ModeScale) -> Figure | None:
             for row in rows
         ]
         if points:
-            panels.append(Panel(kind, _ttft(points, scale)))
+            panels.append(Panel(kind, _ttft(points, scale, load_title(results))))
     if not panels:
         return None
     return Figure(
@@ -53,11 +53,11 @@ def first_token(results: Results, scale: ModeScale) -> Figure | None:
     )
 
 
-def _ttft(points: list[dict[str, Any]], scale: ModeScale) -> dict[str, Any]:
+def _ttft(points: list[dict[str, Any]], scale: ModeScale, title: str) -> dict[str, Any]:
     loads = list(dict.fromkeys(str(point["load"]) for point in points))
     modes = list(dict.fromkeys(str(point["mode"]) for point in points))
     base = alt.Chart(inline(points)).encode(
-        x=alt.X("load:O", sort=loads, title="concurrency", axis=alt.Axis(labelAngle=0, grid=False)),
+        x=alt.X("load:O", sort=loads, title=title, axis=alt.Axis(labelAngle=0, grid=False)),
         xOffset=alt.XOffset("mode:N", sort=modes, scale=alt.Scale(paddingOuter=0.6)),
         color=scale.colour(modes),
     )
@@ -76,48 +76,54 @@ def _ttft(points: list[dict[str, Any]], scale: ModeScale) -> dict[str, Any]:
 
 
 def decode_share(results: Results, scale: ModeScale) -> Figure | None:
-    """How much of a request's time speculation can touch at all."""
-    points: list[dict[str, Any]] = []
+    """How much of a request's time speculation can touch at all; one panel for each baseline."""
+    panels: list[Panel] = []
     table: list[list[str]] = []
-    for kind in results.kinds:
-        for row in results.rows(kind):
-            if row.decode_share is None or row.against is not None:
-                continue
-            points.append({"kind": kind, "load": load_words(row), "share": row.decode_share, "mode": row.mode})
-            table.append([kind, load_words(row), row.mode, numbers.share(row.decode_share)])
-    if not points:
-        return None
     limit = results.decision.rules.decode_share
-    loads = list(dict.fromkeys(str(point["load"]) for point in points))
-    kinds = list(dict.fromkeys(str(point["kind"]) for point in points))
-    bars = (
-        alt.Chart(inline(points))
-        .mark_bar(opacity=0.85, color="var(--baseline)")
-        .encode(
-            x=alt.X("kind:N", sort=kinds, title=None, axis=alt.Axis(labelAngle=0)),
-            xOffset=alt.XOffset("load:O", sort=loads),
-            y=alt.Y(
-                "share:Q", title="decode time / request time", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")
-            ),
-            tooltip=[
-                alt.Tooltip("kind:N"),
-                alt.Tooltip("load:O", title="concurrency"),
-                alt.Tooltip("share:Q", title="decode share", format=".0%"),
-            ],
-        )
-    )
-    words = (
-        alt.Chart(inline(points))
-        .mark_text(dy=-6, color=MUTED)
-        .encode(x=alt.X("kind:N", sort=kinds), xOffset=alt.XOffset("load:O", sort=loads), y="share:Q", text="load:N")
-    )
-    rule = alt.Chart(inline([{"limit": limit}])).mark_rule(color=INK, strokeDash=[4, 3]).encode(y="limit:Q")
+    for baseline in results.baselines:
+        points = [
+            {"kind": kind, "load": load_words(row), "share": row.decode_share, "mode": row.mode}
+            for kind in results.kinds
+            for row in results.rows(kind)
+            if row.mode == baseline and row.decode_share is not None
+        ]
+        table += [[str(p["kind"]), str(p["load"]), baseline, numbers.share(_number(p["share"]))] for p in points]
+        if points:
+            panels.append(Panel(f"{baseline}, by kind and load", _shares(points, limit, scale.colours[baseline])))
+    if not panels:
+        return None
     return Figure(
         "decode_share",
         "Share of time spent decoding (baseline)",
         f"Speculation speeds up decoding only. Below the dashed line ({numbers.share(limit)}) there is little left to "
         "save. The number on each bar is the concurrency.",
-        [Panel("baseline, by kind and concurrency", configured(alt.layer(bars, words, rule)))],
+        panels,
         ["Kind", "Concurrency", "Mode", "Decode share"],
         table,
     )
+
+
+def _number(value: object) -> float | None:
+    return value if isinstance(value, float) else None
+
+
+def _shares(points: list[dict[str, Any]], limit: float, colour: str) -> dict[str, Any]:
+    loads = list(dict.fromkeys(str(point["load"]) for point in points))
+    kinds = list(dict.fromkeys(str(point["kind"]) for point in points))
+    base = alt.Chart(inline(points)).encode(
+        x=alt.X("kind:N", sort=kinds, title=None, axis=alt.Axis(labelAngle=0)),
+        xOffset=alt.XOffset("load:O", sort=loads),
+        y=alt.Y(
+            "share:Q", title="decode time / request time", scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format="%")
+        ),
+    )
+    bars = base.mark_bar(opacity=0.85, color=colour).encode(
+        tooltip=[
+            alt.Tooltip("kind:N"),
+            alt.Tooltip("load:O", title="concurrency"),
+            alt.Tooltip("share:Q", title="decode share", format=".0%"),
+        ]
+    )
+    words = base.mark_text(dy=-6, color=MUTED).encode(text="load:N")
+    rule = alt.Chart(inline([{"limit": limit}])).mark_rule(color=INK, strokeDash=[4, 3]).encode(y="limit:Q")
+    return configured(alt.layer(bars, words, rule))

@@ -61,7 +61,7 @@ class ModeScale:
         self.shapes = dict.fromkeys(baselines, BASELINE_SHAPE)
         for number, mode in enumerate(others):
             self.colours[mode] = SERIES[number % len(SERIES)]
-            self.shapes[mode] = SHAPES[number % len(SHAPES)]
+            self.shapes[mode] = SHAPES[(number + number // len(SERIES)) % len(SHAPES)]
 
     def colour(self, modes: list[str]) -> alt.Color:
         """Colour by mode, for the modes that a chart shows."""
