@@ -13,7 +13,7 @@ from specdec_lab.analysis import decision, tables
 from specdec_lab.analysis.compare import compare
 from specdec_lab.analysis.synthetic import Made, starts
 from specdec_lab.records.comparison import Comparison
-from specdec_lab.records.decision import Decision, DecisionRules, Plan, PlannedMode
+from specdec_lab.records.decision import Decision, DecisionRules, Plan, PlannedMode, Sweep
 from specdec_lab.records.spec import CellSpec, CheckpointSpec, Load, ServerSpec, SessionSpec
 
 Write = Callable[..., Path]
@@ -197,6 +197,35 @@ def test_m32_deploy_holds_a_command_a_compose_file_and_routes(folder: Write) -> 
     routes = json.loads((results / "deploy" / "routes.json").read_text())
     assert routes["default"] == "baseline"
     assert (results / "deploy" / "baseline.sh").exists()
+
+
+def test_a_request_rate_alone_is_decided_too(folder: Write) -> None:
+    cells = starts("baseline", [50, 50.2], rate=2.5) + starts("eagle3", [90, 91], rate=2.5, **drafted())
+    decided, comparison = answer(folder, cells)
+    assert decided.workloads[0].sentence == "Deploy eagle3 for chat at 2.5 requests/s."
+    assert decided.routes == []
+    assert {row.load for row in comparison.cells} == {"r2.5"}
+
+
+def test_m15_m34_curves_over_request_rates(folder: Write) -> None:
+    cells = []
+    for rate, speed in ((1.0, 90.0), (4.0, 70.0)):
+        cells += starts("baseline", [50, 50.2], rate=rate) + starts(
+            "eagle3", [speed, speed * 1.003], rate=rate, **drafted()
+        )
+    given = Plan(
+        name="made",
+        modes=[
+            PlannedMode(name="baseline", against=None),
+            PlannedMode(name="eagle3", against="baseline", method="eagle3"),
+        ],
+        cells=[CellSpec(kind="chat", load=Load(rate=rate), warmup=4) for rate in (1.0, 4.0)],
+        sweeps=[Sweep(axis="rate", method="rate", points={"r1": 1.0, "r4": 4.0})],
+    )
+    _, comparison = answer(folder, cells, given)
+    curve = next(one for one in comparison.curves if one.method == "eagle3")
+    assert [point.x for point in curve.points] == [1.0, 4.0]
+    assert curve.load is None
 
 
 def test_an_open_question_is_not_told_as_an_answer(folder: Write) -> None:

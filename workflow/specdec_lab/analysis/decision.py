@@ -166,8 +166,13 @@ def better(rows: Sequence[CellResult], comparison: Comparison) -> CellResult | N
 def _workload(
     kind: str, base: str, rows: list[CellResult], comparison: Comparison
 ) -> tuple[WorkloadDecision, dict[str, CellResult]]:
-    """The answer for one kind, and the winner per load (by label) where one pays."""
+    """The answer for one kind, and the winner per load (by label) where one pays.
+
+    Where both kinds of load were measured, concurrency decides: it is what a route can see.
+    """
     rules = comparison.plan.rules
+    closed = [row for row in rows if row.concurrency is not None]
+    rows = closed or rows
     loads = sorted({(row.concurrency or 0, row.rate or 0.0, row.load) for row in rows})
     labels = [label for _, _, label in loads]
     every = {(row.mode, row.load): judged(row, rules, comparison) for row in rows if row.against == base}

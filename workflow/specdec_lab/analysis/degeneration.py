@@ -37,11 +37,12 @@ def looping(text: str) -> bool:
     """
     tail = text.rstrip()[-TAIL:]
     size = len(tail)
+    fill = max(LOOP_CHARS, math.ceil(LOOP_SHARE * size))
     for period in range(1, size // LOOP_TURNS + 1):
-        needed = max(LOOP_CHARS, math.ceil(LOOP_SHARE * size), LOOP_TURNS * period)
-        if len(set(tail[size - period :])) == 1:
-            needed = TAIL
-        agreeing = needed - period
-        if needed <= size and tail[size - agreeing :] == tail[size - needed : size - period]:
+        needed = max(fill, LOOP_TURNS * period)
+        if needed > size or tail[size - needed + period :] != tail[size - needed : size - period]:
+            continue
+        plain = len(set(tail[size - period :])) == 1
+        if not plain or (size == TAIL and len(set(tail)) == 1):
             return True
     return False

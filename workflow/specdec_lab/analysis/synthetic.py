@@ -33,6 +33,8 @@ class Made:
     rates: Sequence[float | None]
     kind: str = "chat"
     concurrency: int = 4
+    rate: float | None = None
+    """Requests per second instead of a fixed concurrency."""
     against: str | None = "baseline"
     texts: Sequence[str] | None = None
     tokens: Sequence[int | None] | None = None
@@ -60,7 +62,12 @@ class Made:
     @property
     def name(self) -> str:
         """File stem."""
-        return f"{self.kind}_c{self.concurrency}"
+        return f"{self.kind}_{self.load.label}"
+
+    @property
+    def load(self) -> Load:
+        """How requests are offered."""
+        return Load(concurrency=self.concurrency) if self.rate is None else Load(rate=self.rate)
 
 
 def plain_text(prompt: int, length: int = 1200) -> str:
@@ -98,7 +105,7 @@ def cell(made: Made) -> dict[str, Any]:
         "key": f"{made.mode}-{made.replicate}-{made.name}",
         "mode": made.mode,
         "replicate": made.replicate,
-        "cell": CellSpec(kind=made.kind, load=Load(concurrency=made.concurrency), warmup=made.concurrency).model_dump(),
+        "cell": CellSpec(kind=made.kind, load=made.load, warmup=made.concurrency).model_dump(),
         "session": _session(made).model_dump(),
         "server": made.server or f"{made.mode}-{made.replicate}",
         "order": made.order,

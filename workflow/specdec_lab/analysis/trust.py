@@ -14,6 +14,7 @@ import random
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -256,19 +257,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="How often the judge is wrong, on servers whose truth is known.")
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--jobs", type=int, help="Processes; default: one per core.")
     parser.add_argument("--page", type=Path, help="Markdown page whose tables are written anew.")
     asked = parser.parse_args(arguments)
     began = time.monotonic()
     texts: list[str] = []
     results: list[tuple[World, Count]] = []
-    for title, rows in worlds():
-        counts = []
-        for world in rows:
-            counts.append(run(world, asked.trials, asked.seed + len(results)))
-            results.append((world, counts[-1]))
-        texts.append(table(title, rows, counts))
-        sys.stdout.write(texts[-1] + "\n")
-        sys.stdout.flush()
+    with ProcessPoolExecutor(max_workers=asked.jobs) as pool:
+        for title, rows in worlds():
+            seeds = [asked.seed + len(results) + place for place in range(len(rows))]
+            counts = list(pool.map(run, rows, [asked.trials] * len(rows), seeds))
+            results += zip(rows, counts, strict=True)
+            texts.append(table(title, rows, counts))
+            sys.stdout.write(texts[-1] + "\n")
+            sys.stdout.flush()
     missed = bars(results)
     told = missed or ["All bars hold."]
     sys.stdout.write("\n".join(told) + f"\n{time.monotonic() - began:.0f} s\n")
