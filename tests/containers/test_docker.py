@@ -121,18 +121,21 @@ def test_c1_without_the_gpu_runtime_the_start_names_the_toolkit_and_leaves_nothi
     assert ours(engine) == []
 
 
-def test_a_gpu_is_asked_for_by_id_never_by_count(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("entrypoint", "first"), [(["vllm", "serve"], ["vllm", "serve", "python3"]), (None, ["python3", "-m", "engine"])]
+)
+def test_a_gpu_is_asked_for_by_id_never_by_count(monkeypatch, tmp_path, entrypoint, first):
     from unittest.mock import MagicMock
 
     client = MagicMock()
-    client.images.get.return_value.attrs = {"Config": {"Entrypoint": ["vllm", "serve"]}, "RepoDigests": []}
+    client.images.get.return_value.attrs = {"Config": {"Entrypoint": entrypoint}, "RepoDigests": []}
     monkeypatch.setattr("specdec_lab.launchers.docker.connect", lambda: client)
     client.containers.create.return_value.logs.return_value = []
-    launchers.get("docker").start(plan("image:1", tmp_path, devices=["0"]))
+    launchers.get("docker").start(plan("image:1", tmp_path, devices=["0"], program=["python3", "-m", "engine"]))
     request = client.containers.create.call_args.kwargs["device_requests"][0]
     assert request["DeviceIDs"] == ["0"]
     assert not request.get("Count")
-    assert client.containers.create.call_args.args[1][:2] == ["vllm", "serve"]
+    assert client.containers.create.call_args.args[1][: len(first)] == first
 
 
 def test_c7_kill_9_of_the_lab_ends_the_server_and_the_next_run_removes_the_leftover(engine, base_image, tmp_path):

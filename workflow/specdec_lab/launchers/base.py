@@ -29,6 +29,8 @@ class LaunchPlan:
     """The loopback port on which the server must answer (chosen by the session, proved to be free)."""
     container_port: int = 8000
     image: str | None = None
+    program: list[str] = field(default_factory=list)
+    """docker: what runs the arguments in an image that has no entrypoint of its own."""
     mounts: list[Mount] = field(default_factory=list)
     devices: list[str] = field(default_factory=list)
     """GPU ids, as strings: "0" means device 0, never a count."""

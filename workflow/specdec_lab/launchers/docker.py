@@ -264,7 +264,7 @@ class DockerLauncher:
             try:
                 return client.containers.create(
                     image.id,
-                    [*(config.get("Entrypoint") or []), *plan.argv],
+                    [*(config.get("Entrypoint") or plan.program), *plan.argv],
                     entrypoint=["/bin/sh", "-c", LIFELINE, "lifeline"],
                     name=re.sub(r"[^A-Za-z0-9_.-]", "-", plan.name),
                     labels={LABEL: uuid.uuid4().hex, OWNER_LABEL: Owner.this().model_dump_json(), **plan.labels},

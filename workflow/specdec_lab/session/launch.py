@@ -68,6 +68,7 @@ def plan(
         port=port,
         container_port=CONTAINER_PORT,
         image=image,
+        program=list(spec.command or engine.default_command or []),
         mounts=mounts,
         devices=list(devices),
     )
