@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from .bundle.manifest import Manifest
+from .launchers.images import Image
 from .records.base import Record, strict_dumps, strict_loads, write_text_atomic
 from .records.cell import Cell
 from .records.comparison import Comparison
@@ -75,6 +76,7 @@ FORMATS = (
     Format("resolved_config", _RESULTS + r"config\.resolved\.json", ResolvedConfig),
     Format("prompt", _RESULTS + r"prompts\.jsonl", Prompt, lines=True),
     Format("checkpoint", _RESULTS + r"checkpoints/[^/]+\.json", CheckpointFile),
+    Format("image", _RESULTS + r"image\.json", Image),
     Format("session", _SESSION + r"session\.json", Session),
     Format("failure", _SESSION + r"failure\.json", Failure),
     Format("cell", rf"({_SESSION}(partial/)?|cells/measured/[0-9a-f]{{2}}/)[^/]+\.json", Cell),

@@ -27,6 +27,7 @@ _WORKFLOW = (
     "Makefile",
     "LICENSE",
     "config/checkpoints.lock.json",
+    "containers/images.lock.json",
 )
 _NOT_KEPT = frozenset({"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".ipynb_checkpoints"})
 
