@@ -88,6 +88,23 @@ def test_a_report_of_a_run_that_went_wrong_opens_as_well(tab: Page, poor_page: P
     assert tab.run(OVERFLOW) == []
 
 
+REAL = sorted((Path(__file__).parents[2] / "results").glob("*/report.html"))
+
+
+@pytest.mark.skipif(not REAL, reason="no real run here yet; `make demo` writes results/demo/report.html")
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_the_report_of_a_real_run_opens_as_well(tab: Page, size: str) -> None:
+    width, height, dark = SIZES[size]
+    for report in REAL:
+        tab.problems.clear()
+        tab.open(report, width=width, height=height, dark=dark)
+        tab.run(SCROLL)
+        tab.until(DRAWN)
+        assert tab.problems == [], report
+        assert tab.run(OVERFLOW) == [], report
+        assert tab.run("document.querySelectorAll('#results tbody tr').length") > 0, report
+
+
 def test_links_lead_to_their_rows_even_when_a_filter_hides_them(tab: Page, page: Path) -> None:
     tab.open(page, width=1280, height=900)
     tab.run("""(() => { const s = document.querySelector('[data-filter=mode]'); s.value = 'baseline';
