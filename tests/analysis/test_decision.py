@@ -152,7 +152,8 @@ def test_off_is_an_answer_and_says_why(folder: Write) -> None:
 def test_m35_short_answers_are_said(folder: Write) -> None:
     slow_start = {"ttfts": [3.0] * 20}
     cells = ladder("baseline", BASE, **slow_start) + ladder("eagle3", [90.0, 80.0, 60.0], **slow_start, **drafted())
-    _, comparison = answer(folder, cells)
+    decided, comparison = answer(folder, cells)
+    assert "Decoding is only 40% of a request's time" in decided.workloads[0].why
     row = next(row for row in comparison.cells if row.mode == "eagle3")
     assert "short_answers" in {found.code for found in row.findings}
 

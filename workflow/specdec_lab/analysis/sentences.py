@@ -79,15 +79,20 @@ def _leading(candidates: Sequence[Candidate], words: set[str]) -> Candidate | No
 
 
 def why(answer: WorkloadDecision, rows: Sequence[CellResult], decisive: str, rules: DecisionRules) -> str:
-    """The numbers behind the answer, at the load where it was decided."""
+    """The numbers behind the answer, at the load where it was decided; and whether decoding matters here (M35)."""
+    plain = next((row for row in rows if row.mode == answer.baseline and row.load == decisive), None)
+    share = plain.decode_share if plain is not None else None
+    little = ""
+    if share is not None and share < rules.decode_share:
+        little = f" Decoding is only {share:.0%} of a request's time here, so there is little to save."
     if answer.speculative:
         row = next(row for row in rows if row.mode == answer.mode and row.load == decisive)
-        return f"At {at_load(row)}: {numbers(row)}."
+        return f"At {at_load(row)}: {numbers(row)}.{little}"
     told = []
     for one in sorted(answer.candidates, key=lambda one: -(one.decode_speedup or 0.0)):
         speed = f" {one.decode_speedup:.2f}x," if one.decode_speedup else ""
         told.append(f"{one.mode}{speed} {one.word}")
-    return f"At {at_load(decisive)}: {'; '.join(told)}." if told else "No other mode was measured."
+    return (f"At {at_load(decisive)}: {'; '.join(told)}." if told else "No other mode was measured.") + little
 
 
 def numbers(row: CellResult) -> str:
@@ -184,8 +189,12 @@ def decision_page(decision: Decision, comparison: Comparison) -> str:
             lines.append(f"| {route.kind} | {route.from_concurrency} {end} | {route.mode} |")
         lines += ["", "Files to run it with are in `deploy/`.", ""]
     for failed in comparison.failed:
-        cause = failed.failure.cause if failed.failure else "it has no result and no reason on file"
+        cause = failed.failure.cause if failed.failure else "it did not run"
         lines += [f"Not measured: {failed.mode} ({cause}).", ""]
+    for surprise in comparison.surprises:
+        lines += [f"Surprise: {surprise.message} {surprise.hint}".rstrip(), ""]
+    for match in comparison.claims:
+        lines += [match.remark, ""]
     for found in decision.findings:
         lines += [f"Note: {found.message} {found.hint}".rstrip(), ""]
     rules = decision.rules

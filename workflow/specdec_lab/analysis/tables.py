@@ -10,6 +10,8 @@ from ..records.base import write_text_atomic
 from ..records.comparison import CellResult, Comparison, Floor, Gain
 
 MISSING = "n/a"
+TOLD_BEFORE = frozenset({"failed_mode", "missing_cell"})
+"""Codes that the table and the list of failed modes show already."""
 HEADERS = [
     "kind",
     "load",
@@ -131,8 +133,10 @@ def _failed(comparison: Comparison) -> list[str]:
     lines = []
     for one in comparison.failed:
         starts = ", ".join(f"r{start}" for start in one.replicates)
-        cause = f"{one.failure.cause} Fix: {one.failure.fix}" if one.failure else "no result, and no reason on file"
-        lines.append(f"failed: {one.mode} {starts}: {cause}")
+        if one.failure is None:
+            lines.append(f"missing: {one.mode} {starts}: not measured")
+        else:
+            lines.append(f"failed: {one.mode} {starts}: {one.failure.cause} Fix: {one.failure.fix}")
     return [*lines, ""] if lines else []
 
 
@@ -143,7 +147,8 @@ def _notes(comparison: Comparison) -> list[str]:
         where.setdefault(f"{found.message} {found.hint}".rstrip(), [])
     for row in comparison.cells:
         for found in [*row.findings, *(row.theory.diagnosis if row.theory else [])]:
-            if found.severity != "info" and not found.message.startswith("Baseline: "):
+            known = found.code in TOLD_BEFORE or found.message.startswith("Baseline: ")
+            if found.severity != "info" and not known:
                 where.setdefault(found.message, []).append(f"{row.kind} {row.load} {row.mode}")
     for one in comparison.confounders:
         how = "by its flags" if one.declared else "by itself"
