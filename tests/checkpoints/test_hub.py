@@ -88,7 +88,9 @@ def fetch(hub_url, home: Path, revision=COMMIT, **env) -> dict:
         "HF_HUB_ETAG_TIMEOUT": "5",
         **env,
     }
-    done = subprocess.run([sys.executable, "-c", CODE, revision], env=given, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, revision], env=given, capture_output=True, text=True, timeout=60, cwd=home
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -108,11 +110,19 @@ def test_m11_a_pinned_snapshot_is_fetched_without_needless_copies_and_found_agai
     assert fetch("http://127.0.0.1:9", tmp_path, HF_HUB_OFFLINE="1") == first
 
 
-def test_without_a_revision_the_commit_of_the_first_fetch_stays(hub, tmp_path):
+def test_m11_without_a_revision_the_commit_of_the_first_fetch_is_locked(hub, tmp_path):
+    (tmp_path / "config").mkdir()
     assert fetch(hub.url, tmp_path, revision="")["digest"] == COMMIT
     asked = len(hub.asked)
     assert fetch(hub.url, tmp_path, revision="")["digest"] == COMMIT
     assert len(hub.asked) == asked
+    lock = tmp_path / "config" / "checkpoints.lock.json"
+    assert json.loads(lock.read_text())["revisions"] == {"org/model": COMMIT}
+    lock.write_text(json.dumps({"schema_version": 1, "revisions": {"org/model": "f" * 40}}))
+    fetch(hub.url, tmp_path, revision="")
+    assert any("f" * 40 in line for line in hub.asked)
+    lock.write_text("{")
+    assert fetch(hub.url, tmp_path, revision="")["code"] == "lock"
 
 
 def test_c6_a_half_finished_snapshot_is_completed(hub, tmp_path):

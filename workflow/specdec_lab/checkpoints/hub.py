@@ -12,6 +12,7 @@ from typing import Any
 from ..records.errors import UserError
 from ..records.spec import CheckpointSpec
 from .checkpoint import Checkpoint
+from .lock import lock_revision, locked_revision
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 DEFAULT_FILES = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja", "tokenizer*"]
@@ -20,14 +21,14 @@ IGNORED = ["original/*", "consolidated*", "*.pth", "*.bin", "*.gguf", "onnx/*"]
 
 
 def _pinned(spec: CheckpointSpec) -> str | None:
-    """The commit, or None where the config leaves it to the first fetch; UserError for a branch name, which moves."""
+    """The commit of the config or of the lock, or None at the first fetch; UserError for a branch name, which moves."""
     if spec.revision is not None and not _COMMIT.fullmatch(spec.revision):
         raise UserError(
             f"the hub checkpoint {spec.hub} is not pinned to a commit (revision: {spec.revision})",
             fix="write the 40-digit commit from the repository's history as `revision:`; a branch name moves",
             code="not_pinned",
         )
-    return spec.revision
+    return spec.revision or locked_revision(str(spec.hub))
 
 
 def _files(spec: CheckpointSpec) -> tuple[list[str], list[str] | None]:
@@ -98,17 +99,17 @@ def fetch(spec: CheckpointSpec, *, say: Callable[[str], None]) -> Checkpoint:
     and what is missing is downloaded; every way to fail says what to do."""
     from huggingface_hub import errors
 
-    _pinned(spec)
     try:
-        return locate(spec)
+        return _kept(spec, locate(spec))
     except UserError as error:
         if error.code != "not_fetched":
             raise
+    wanted = _pinned(spec)
     try:
-        revision, missing = _missing(spec)
+        revision, missing = _missing(spec, wanted)
         _check_disk(str(spec.hub), missing)
         say(f"downloading {spec.hub} at {revision[:12]}: {missing / 1e9:.2f} GB")
-        path = _snapshot(spec, spec.revision or "main", offline=False)
+        path = _snapshot(spec, wanted or "main", offline=False)
     except (errors.HfHubHTTPError, errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled) as error:
         raise explain(spec, error) from error
     except ConnectionError as error:
@@ -135,16 +136,22 @@ def fetch(spec: CheckpointSpec, *, say: Callable[[str], None]) -> Checkpoint:
             fix="name the right files under `files:`, or check the repository",
             code="no_weights",
         )
-    return _checkpoint(spec, path)
+    return _kept(spec, _checkpoint(spec, path))
 
 
-def _missing(spec: CheckpointSpec) -> tuple[str, int]:
+def _kept(spec: CheckpointSpec, found: Checkpoint) -> Checkpoint:
+    if spec.revision is None and found.revision is not None:
+        lock_revision(str(spec.hub), found.revision)
+    return found
+
+
+def _missing(spec: CheckpointSpec, revision: str | None) -> tuple[str, int]:
     """The commit, and the bytes of its files that are not in the cache."""
     from fnmatch import fnmatch
 
     from huggingface_hub import HfApi, try_to_load_from_cache
 
-    info = HfApi().model_info(str(spec.hub), revision=spec.revision, files_metadata=True)
+    info = HfApi().model_info(str(spec.hub), revision=revision, files_metadata=True)
     commit = str(info.sha)
     allow, ignore = _files(spec)
     missing = 0
