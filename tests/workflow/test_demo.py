@@ -166,7 +166,9 @@ def test_e5_a_changed_mode_reruns_that_mode_and_what_follows(run):
     finally:
         run.overlay(REDUCED)
     assert run.sessions == [("ngram", "1"), ("ngram", "2")]
-    assert set(planned) == {"resolve", "session", "compare", "decide", "report_page"} | ({"charts"} & set(planned))
+    assert set(planned) == {"resolve", "session", "compare", "decide", "report_page", "bundle"} | (
+        {"charts"} & set(planned)
+    )
 
 
 def test_a_rule_for_a_win_that_changed_measures_nothing(run):
