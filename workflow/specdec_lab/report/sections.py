@@ -52,13 +52,14 @@ class Remark:
 
 def remarks(results: Results) -> list[Remark]:
     """Every finding once, errors first, each with what to do and the rows it is about."""
-    found: dict[tuple[str, str, str], Remark] = {}
+    found: dict[tuple[str, str], Remark] = {}
+    order = {"error": 0, "warn": 1, "info": 2}
 
     def add(findings: Iterable[Finding], row: tuple[str, str] | None) -> None:
         for finding in findings:
             hint = finding.hint or _DEFAULT_HINT[finding.severity]
-            key = (finding.severity, finding.code, hint)
-            remark = found.setdefault(key, Remark(finding.code, finding.severity, hint))
+            remark = found.setdefault((finding.code, hint), Remark(finding.code, finding.severity, hint))
+            remark.severity = min(remark.severity, finding.severity, key=lambda severity: order[severity])
             rows = remark.said.setdefault(finding.message, [])
             if row is not None and row not in rows:
                 rows.append(row)
@@ -77,7 +78,6 @@ def remarks(results: Results) -> list[Remark]:
         echoes = [said for said in remark.said if said.removeprefix(_ECHO) in remark.said and said.startswith(_ECHO)]
         for said in echoes:  # the baseline's own row says it already
             del remark.said[said]
-    order = {"error": 0, "warn": 1, "info": 2}
     return sorted(found.values(), key=lambda remark: order[remark.severity])
 
 
@@ -237,19 +237,16 @@ def expectations(results: Results) -> list[tuple[str, str]]:
     """M39, M40: surprises, claims and published results beside what was measured; (what, remark)."""
     comparison = results.comparison
     out = [(f"Surprise: {s.mode} on {s.kind}", f"{s.message} {s.hint}".strip()) for s in comparison.surprises]
-    for match in comparison.claims:
-        best = f"best measured here: {numbers.ratio(match.measured_best)}. " if match.measured_best is not None else ""
-        out.append(
-            (f"Claim for {match.claim.mode}: “{match.claim.text}” ({match.claim.source})", f"{best}{match.remark}")
-        )
-    for reference in comparison.references:
-        source = reference.reference
-        text = (
-            f"Published for {source.method} ({source.model}, {source.hardware}): "
-            f"{source.speedup_low:g} to {source.speedup_high:g}× ({source.source})"
-        )
-        place = f"{reference.mode}, {reference.kind}, {reference.load}"
-        out.append((text, f"{place}: {numbers.ratio(reference.measured)} here. {reference.remark}"))
+    out += [
+        (f"Claim for {match.claim.mode}: “{match.claim.text}” ({match.claim.source})", match.remark)
+        for match in comparison.claims
+    ]
+    for match in comparison.references:
+        source = match.reference
+        low, high = source.speedup_low, source.speedup_high
+        gain = f"{low:g}×" if low == high else f"{low:g} to {high:g}×"
+        text = f"Published for {source.method} ({source.model}, {source.hardware}): {gain} ({source.source})"
+        out.append((text, f"{match.mode}, {match.kind}, {match.load}: {match.remark}"))
     return out
 
 
