@@ -9,8 +9,8 @@ from ..records.base import Finding
 from ..records.comparison import Confounder
 from ..records.session import Session
 from ..records.stack import Stack
+from .cells import Measured
 from .findings import finding
-from .load import Measured
 
 BLOCKING = frozenset(
     {

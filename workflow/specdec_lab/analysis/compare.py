@@ -17,11 +17,12 @@ from ..records.probe import Probe
 from ..records.spec import CellSpec, SessionSpec
 from ..records.stack import Stack
 from ..records.verdict import Verdict
+from .cells import Heat, Measured
 from .comparable import confounders
 from .curves import curves
 from .findings import finding
 from .group import Ties, judge_group
-from .load import Heat, Measured, Source, open_folder
+from .load import Source, open_folder
 from .outlook import with_outlook
 from .overall import Remembered, over_all_cells
 

@@ -21,7 +21,7 @@ from ..records.decision import Candidate, Decision, DecisionRules, WorkloadDecis
 from ..records.verdict import Verdict, Word
 from .findings import finding
 from .identity import early
-from .routing import dynamic_k, routes
+from .routing import batch_routes, dynamic_k, routes
 from .sentences import decision_page, next_step, sentence, why
 
 TIE = 0.01
@@ -65,16 +65,14 @@ def decide(comparison: Comparison) -> Decision:
                 answer, winners = _workload(kind, base, rows, comparison)
                 workloads.append(answer)
                 chosen[f"{base}\0{kind}"] = winners
-    baselines = {one.baseline for one in workloads}
+    first = [one for one in workloads if one.baseline == workloads[0].baseline]
     return Decision(
         name=comparison.name,
         rules=plan.rules,
         workloads=workloads,
         routes=[
-            route
-            for one in workloads
-            for route in routes(one, chosen[f"{one.baseline}\0{one.kind}"], comparison)
-            if len(baselines) == 1 or one.baseline == workloads[0].baseline
+            *(route for one in first for route in routes(one, chosen[f"{one.baseline}\0{one.kind}"], comparison)),
+            *(route for one in first for route in batch_routes(one)),
         ],
         dynamic_k=dynamic_k(workloads, comparison, lambda row: judged(row, plan.rules, comparison).pays),
         findings=comparison.findings,

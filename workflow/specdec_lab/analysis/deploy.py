@@ -72,7 +72,7 @@ def script(mode: str, argv: list[str], decision: Decision) -> str:
     kinds = [
         f"{route.kind} {_span(route.from_concurrency, route.to_concurrency)}"
         for route in decision.routes
-        if route.mode == mode
+        if route.mode == mode and route.interactive
     ]
     told = f"# {mode}: {', '.join(kinds)}\n" if kinds else f"# {mode}\n"
     words = [shlex.quote(word) for word in argv]
@@ -119,12 +119,15 @@ def compose(mode: str, argv: list[str], spec: SessionSpec) -> str:
 
 
 def routing(decision: Decision) -> dict[str, object]:
-    """The routing table: first match wins; `default` is the plain server."""
+    """The routing table: first match wins; `default` is the plain server, `batch` is for work that nobody waits for."""
     baselines = list(dict.fromkeys(one.baseline for one in decision.workloads))
     return {
         "schema_version": 1,
         "default": baselines[0] if baselines else None,
-        "routes": [route.model_dump(mode="json") for route in decision.routes],
+        "routes": [
+            route.model_dump(mode="json", exclude={"interactive"}) for route in decision.routes if route.interactive
+        ],
+        "batch": {route.kind: route.mode for route in decision.routes if not route.interactive},
     }
 
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from ..records.base import Finding
+from .cells import Measured
 from .findings import finding
-from .load import Measured
 from .statistics import Spread, logs, quantile
 
 OUTGROWN = 2.0

@@ -56,6 +56,9 @@ CODES: dict[str, Meaning] = {
     "clear_loss": Meaning("info", ""),
     # Plausibility (B4, D6, D7)
     "above_acceptance": Meaning("error", "The baseline is not like for like: compare flags, caches, clocks, prompts."),
+    "above_tokens_per_step": Meaning(
+        "warn", "Do the counters cover all steps? Else the baseline is not like for like."
+    ),
     "counters_disagree": Meaning("error", "Tokens that the server counted are not those that the client received."),
     "counter_reset": Meaning("error", "The server restarted inside the cell; measure again."),
     "foreign_traffic": Meaning("error", "Somebody else used the server; give the lab a server of its own."),

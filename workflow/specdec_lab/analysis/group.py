@@ -11,10 +11,10 @@ from ..records.comparison import CellResult, Floor, Gain, Identity
 from ..records.decision import DecisionRules, Plan, PlannedMode
 from ..records.spec import CellSpec
 from . import drift, plausibility
+from .cells import Measured
 from .comparable import BLOCKING, obstacles
 from .findings import finding
 from .identity import judge
-from .load import Measured
 from .near_tie import TIE_GAP
 from .pairing import FEWEST, paired, per_prompt
 from .statistics import Spread, gain, gap, geometric_mean, logs, pooled, shown, starts_needed, typical_gap
@@ -169,8 +169,14 @@ def _row(
         speedup=decode.ratio,
         made_up=_made_up(cells[0]),
     )
+    pairs = paired(cells, base)
     found += plausibility.above_acceptance(
-        decode.ratio, explained, row.acceptance, floor=decode.floor, closed_loop=family.cell.load.rate is None
+        decode.ratio,
+        pairs.total_time,
+        explained,
+        row.acceptance,
+        floor=decode.floor,
+        closed_loop=family.cell.load.rate is None,
     )
     if row.decode_share is not None and row.decode_share < rules.decode_share:
         found.append(finding("short_answers", f"Decoding is {row.decode_share:.0%} of a request's time."))
@@ -189,7 +195,7 @@ def _row(
             "aggregate": _gain(family, mode.name, lambda cell: cell.agg_tok_s, rules),
             "ttft": _gain(family, mode.name, lambda cell: cell.p50_ttft, rules),
             "per_prompt": per.gain if per is not None else None,
-            "paired": paired(cells, base),
+            "paired": pairs,
             "identity": identity,
             "theory": explained,
             "findings": found,

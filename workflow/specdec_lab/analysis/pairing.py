@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..records.comparison import Gain, Paired
 from ..records.decision import DecisionRules
-from .load import Measured
+from .cells import Measured
 from .statistics import Spread, gain, geometric_mean, logs, pooled, typical_gap
 
 FEWEST = 5

@@ -11,8 +11,8 @@ from ..quantities import few_samples, median
 from ..records.base import Finding
 from ..records.cell import Acceptance
 from ..records.comparison import Theory
+from .cells import Measured
 from .findings import finding
-from .load import Measured
 
 FAILED_SHARE = 0.01
 """Failed requests above this share leave only survivors in the numbers."""
@@ -202,28 +202,29 @@ def _plain(cells: Sequence[Measured]) -> list[Finding]:
 
 def above_acceptance(
     speedup: float | None,
+    total_time: float | None,
     theory: Theory | None,
     acceptance: Acceptance | None,
     *,
     floor: float | None,
     closed_loop: bool,
 ) -> list[Finding]:
-    """A step gives at most its tokens, and costs at least a plain one: decode speedup <= tokens per step.
+    """A drafted step gives at most its tokens and costs at least a plain one, so decode speedup <= acceptance length.
 
-    At a fixed arrival rate a faster server also has fewer requests at once, so there it is only a warning.
+    Over all steps, drafted or not, the gain in total decode time is bounded by tokens per step. Counters that miss some
+    steps break that bound too, so it is only a warning. At a fixed arrival rate a faster server also has fewer requests
+    at once, so there the first bound is only a warning as well.
     """
-    bound = theory.tokens_per_step if theory is not None and theory.tokens_per_step is not None else None
-    if bound is None and acceptance is not None:
-        bound = acceptance.acceptance_length
-    if speedup is None or bound is None or speedup <= bound * (1 + max(BOUND_SLACK, floor or 0.0)):
-        return []
-    return [
-        finding(
-            "above_acceptance",
-            f"A decode speedup of {speedup:.2f}x cannot come from {bound:.2f} tokens per step.",
-            severity="error" if closed_loop else "warn",
-        )
-    ]
+    slack = 1 + max(BOUND_SLACK, floor or 0.0)
+    length = acceptance.acceptance_length if acceptance is not None else None
+    if speedup is not None and length is not None and speedup > length * slack:
+        text = f"A decode speedup of {speedup:.2f}x cannot come from an acceptance length of {length:.2f}."
+        return [finding("above_acceptance", text, severity="error" if closed_loop else "warn")]
+    per_step = theory.tokens_per_step if theory is not None else None
+    if total_time is not None and per_step is not None and total_time > per_step * slack:
+        text = f"{total_time:.2f}x in total decode time does not follow from {per_step:.2f} tokens per step."
+        return [finding("above_tokens_per_step", text)]
+    return []
 
 
 def identical_numbers(cells: Sequence[Measured]) -> dict[tuple[str, int], Finding]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .. import prompts
 from ..records.comparison import CellResult, Comparison
-from .load import read_cell
+from .cells import read_cell
 from .near_tie import Question
 
 ASKED = frozenset({"undecided", "differs", "within own variation"})

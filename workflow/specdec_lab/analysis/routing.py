@@ -58,6 +58,22 @@ def routes(answer: WorkloadDecision, winners: Mapping[str, CellResult], comparis
     return found
 
 
+def batch_routes(answer: WorkloadDecision) -> list[Route]:
+    """M31: where work that nobody waits for goes, if the answer for it is another one."""
+    if answer.batch_mode is None or answer.batch_mode == answer.mode:
+        return []
+    return [
+        Route(
+            kind=answer.kind,
+            from_concurrency=1,
+            to_concurrency=None,
+            mode=answer.batch_mode,
+            speculative=answer.batch_mode != answer.baseline,
+            interactive=False,
+        )
+    ]
+
+
 def dynamic_k(
     workloads: Sequence[WorkloadDecision], comparison: Comparison, pays: Callable[[CellResult], bool]
 ) -> list[DynamicK]:

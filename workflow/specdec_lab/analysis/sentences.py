@@ -184,7 +184,7 @@ def decision_page(decision: Decision, comparison: Comparison) -> str:
             lines += [f"Next: {one.next_step}", ""]
     if decision.routes:
         lines += ["## Routes", "", "| workload | concurrency | mode |", "| --- | --- | --- |"]
-        for route in decision.routes:
+        for route in (one for one in decision.routes if one.interactive):
             end = f"to {route.to_concurrency}" if route.to_concurrency is not None else "and above"
             lines.append(f"| {route.kind} | {route.from_concurrency} {end} | {route.mode} |")
         lines += ["", "Files to run it with are in `deploy/`.", ""]

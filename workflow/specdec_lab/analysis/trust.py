@@ -23,9 +23,9 @@ from ..records.decision import Plan, PlannedMode
 from ..records.session import Failure, Session
 from ..records.spec import CellSpec, Load
 from ..session.schedule import interleaved
+from .cells import Measured, parse_cell
 from .compare import judge
 from .decision import decide
-from .load import Measured, parse_cell
 from .synthetic import Made, cell, flipped, plain_text
 
 PROMPTS = 24
