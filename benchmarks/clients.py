@@ -5,7 +5,7 @@
 Ours, a bare asyncio protocol on uvloop, and plain httpx always run; a peer runs when its command is given or on PATH.
 Each client is a process of its own. Its CPU time for many requests, less that for few, is what its chunks cost;
 starting and importing thus cancel out and are reported by themselves. All run in turn on one server, in several rounds,
-and the least of a client's rounds counts, for whatever else runs on the machine only ever adds.
+and of each the least counts, for whatever else runs on the machine only ever adds.
 """
 
 from __future__ import annotations
@@ -118,6 +118,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=200, help="chunks of one token in each answer")
     parser.add_argument("--concurrency", type=int, default=256)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--without", action="append", default=[], choices=OWN, help="leave one out")
     parser.add_argument("--tokenizer", default="", help="folder of any tokenizer, which the peers ask for")
     for command, _ in PEERS.values():
         parser.add_argument(f"--{command}", default=shutil.which(command), help="its command")
@@ -139,7 +140,10 @@ def main() -> None:
             path = getattr(asked, command)
             return make(path, server.base_url, n, asked.tokens, asked.concurrency, asked.tokenizer, folder)
 
-        names = [*OWN, *(name for name, (command, _) in PEERS.items() if getattr(asked, command))]
+        names = [
+            *(name for name in OWN if name not in asked.without),
+            *(name for name, (command, _) in PEERS.items() if getattr(asked, command)),
+        ]
         for number in range(asked.rounds):
             for name in names:
                 if name in failed:
@@ -149,15 +153,18 @@ def main() -> None:
                 except (OSError, RuntimeError, subprocess.TimeoutExpired) as error:
                     failed[name] = str(error)
                     continue
-                chunks = (asked.requests - FEW) * asked.tokens
-                costs.setdefault(name, []).append((1e6 * (many - few) / chunks, few))
-                sys.stderr.write(f"round {number + 1}: {name} {costs[name][-1][0]:.1f} s per million chunks\n")
+                costs.setdefault(name, []).append((few, many))
+                sys.stderr.write(f"round {number + 1}: {name}: {few:.2f} s for {FEW}, {many:.2f} s for all requests\n")
 
-    least = {name: min(cost for cost, _ in rounds) for name, rounds in costs.items()}
+    chunks = (asked.requests - FEW) * asked.tokens
+    least = {
+        name: 1e6 * (min(many for _, many in rounds) - min(few for few, _ in rounds)) / chunks
+        for name, rounds in costs.items()
+    }
     mine = least["specdec-lab"]
     lines = ["| client | CPU s per million chunks | ours / it | CPU s to start |", "|---|---|---|---|"]
     for name, cost in sorted(least.items(), key=lambda item: item[1]):
-        start = min(few for _, few in costs[name])
+        start = min(few for few, _ in costs[name])
         lines.append(f"| {name} | {cost:.1f} | {mine / cost:.2f} | {start:.1f} |")
     load = f"load average {os.getloadavg()[0]:.1f}"
     setting = f"{asked.requests} requests of {asked.tokens} chunks, {asked.concurrency} at a time, 20 ms between chunks"

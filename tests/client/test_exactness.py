@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 
 import pytest
@@ -121,6 +123,20 @@ def test_the_paced_server_logs_what_it_sent() -> None:
         beside.ours(server, selftest.prompts(2, 20, 20), 2)
         beside.ours(server, selftest.prompts(1, 20, 20), 1)
         assert server.log() == {}
+
+
+def test_the_paced_server_keeps_for_a_slow_reader_what_the_kernel_does_not_take() -> None:
+    body = json.dumps({"max_tokens": 20_000, "messages": [{"content": "x"}]}).encode()
+    with PacedServer(Pace(first_s=0.0, gap_s=0.0)) as server, socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.settimeout(20)
+        slow.connect(("127.0.0.1", int(server.base_url.rsplit(":", 1)[1])))
+        slow.sendall(b"POST /v1/chat/completions HTTP/1.1\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body))
+        time.sleep(0.3)
+        answer = bytearray()
+        while not answer.endswith(b"0\r\n\r\n"):
+            answer += slow.recv(65536)
+    assert answer.count(b'"content":" tok"') == 20_000
 
 
 def test_importing_and_starting_the_client_is_cheap() -> None:

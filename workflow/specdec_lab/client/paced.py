@@ -135,6 +135,8 @@ class _Server:
         connection.sock.close()
 
     def _readable(self, connection: _Connection) -> None:
+        if connection.backlog:
+            self._write(connection, b"")
         try:
             data = connection.sock.recv(1 << 18)
         except BlockingIOError:
@@ -144,8 +146,6 @@ class _Server:
         if not data:
             self._drop(connection)
             return
-        if connection.backlog:
-            self._write(connection, b"")
         connection.buffer += data
         head, found, rest = connection.buffer.partition(b"\r\n\r\n")
         if not found:
