@@ -85,6 +85,12 @@ def test_a4_a_lone_half_is_replaced_and_said(row: RowOf) -> None:
     assert "surrogates" in got.notes
 
 
+def test_a_lone_half_in_a_finish_reason_can_be_written_too(row: RowOf) -> None:
+    got = row(paced([STREAM[0], b'data: {"choices":[{"delta":{},"finish_reason":"st\\ud83dop"}]}\n\n', DONE]))
+    assert got.finish_reason == "st\ufffdop"
+    assert got.model_dump_json()
+
+
 NOISE = [b": ping\n\n", b":\n", b"retry: 3000\n\n", b"id: 7\n\n", b"event: ping\ndata:\n\n", b"\n\n", b"data:\n\n"]
 
 

@@ -277,7 +277,7 @@ def row(
         prompt_tokens=read.prompt_tokens,
         cached_tokens=read.cached_tokens,
         completion_tokens=read.completion_tokens,
-        finish_reason=read.finish_reason,
+        finish_reason=None if read.finish_reason is None else plain_text(read.finish_reason),
         ttft_s=arrivals[0] if arrivals else None,
         first_answer_s=read.first_answer - sent if read.first_answer is not None else None,
         e2e_s=arrivals[-1] if arrivals else None,
