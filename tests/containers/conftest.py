@@ -100,7 +100,12 @@ def _from_debian(engine) -> str:
         ).stdout.split("\n")
         mirror, suite = next(line.split() for line in listed if "security" not in line and "updates" not in line)
         packages = "--include=ca-certificates,python3,python3-venv,libgomp1"
-        subprocess.run(["debootstrap", "--variant=minbase", packages, suite, root, mirror], check=True, stdout=-3)
+        try:
+            subprocess.run(["debootstrap", "--variant=minbase", packages, suite, root, mirror], check=True, stdout=-3)
+        finally:
+            # An interrupted debootstrap leaves the system's own /proc mounted in there; nothing may be deleted through it.
+            for inner in ("proc", "sys"):
+                subprocess.run(["umount", "-l", root / inner], stderr=subprocess.DEVNULL, check=False)
         if CERTIFICATES.exists():
             shutil.copy(CERTIFICATES, root / "etc/ssl/certs/")
         tar = Path(work) / "base.tar"

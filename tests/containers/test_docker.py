@@ -131,6 +131,7 @@ def test_a_gpu_is_asked_for_by_id_never_by_count(monkeypatch, tmp_path, entrypoi
     client.images.get.return_value.attrs = {"Config": {"Entrypoint": entrypoint}, "RepoDigests": []}
     monkeypatch.setattr("specdec_lab.launchers.docker.connect", lambda: client)
     client.containers.create.return_value.logs.return_value = []
+    client.containers.create.return_value.attrs = {"HostConfig": {"DeviceRequests": [{"DeviceIDs": ["0"]}]}}
     launchers.get("docker").start(plan("image:1", tmp_path, devices=["0"], program=["python3", "-m", "engine"]))
     request = client.containers.create.call_args.kwargs["device_requests"][0]
     assert request["DeviceIDs"] == ["0"]

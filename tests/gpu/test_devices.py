@@ -37,10 +37,11 @@ class FakeNvml:
             "nvmlShutdown": lambda: None,
             "nvmlDeviceGetCount": lambda: 2,
             "nvmlDeviceGetHandleByIndex": self._handle,
-            "nvmlDeviceGetHandleByUUID": lambda uuid: {"GPU-a": 0, "GPU-b": 1}[uuid],
-            "nvmlDeviceGetIndex": lambda handle: handle,
+            "nvmlDeviceGetHandleByUUID": lambda uuid: {"GPU-a": 0, "GPU-b": 1, "MIG-c": 2}[uuid],
+            "nvmlDeviceGetIndex": self._index,
+            "nvmlDeviceGetDeviceHandleFromMigDeviceHandle": lambda _slice: 1,
             "nvmlDeviceGetName": lambda _handle: b"NVIDIA H200",
-            "nvmlDeviceGetUUID": lambda handle: f"GPU-{'ab'[handle]}",
+            "nvmlDeviceGetUUID": lambda handle: f"GPU-{'abc'[handle]}",
             "nvmlDeviceGetMemoryInfo": lambda _h: SimpleNamespace(used=int(next(self.used) * GIB), total=80 * GIB),
             "nvmlDeviceGetComputeRunningProcesses": lambda _h: list(self.processes),
             "nvmlDeviceGetEnforcedPowerLimit": lambda _h: 700_000,
@@ -54,6 +55,11 @@ class FakeNvml:
             "nvmlDeviceGetTemperature": lambda _h, _kind: 55,
         }
         return answers[name]
+
+    def _index(self, handle):
+        if handle > 1:
+            raise self.NVMLError("Not Supported")
+        return handle
 
     def _handle(self, index):
         if index > 1:
@@ -101,6 +107,11 @@ def test_the_uuid_really_used_is_described(driver):
     gpu = devices.describe(["1"])[0]
     assert (gpu.uuid, gpu.name, gpu.memory_total_bytes, gpu.power_limit_w) == ("GPU-b", "NVIDIA H200", 80 * GIB, 700)
     assert (devices.driver(), devices.cuda()) == ("580.65.06", "13.0")
+
+
+def test_a_slice_of_a_gpu_is_described_by_its_whole(driver):
+    driver()
+    assert devices.describe(["MIG-c"])[0].index == 1
 
 
 def test_m8_a_foreign_process_is_named_and_the_gpu_refused(driver):

@@ -13,6 +13,7 @@ import pytest
 
 from specdec_lab import checkpoints, engines
 from specdec_lab.engines.ledger import ledger
+from specdec_lab.launchers.process import MARKER
 from specdec_lab.records.base import canonical
 from specdec_lab.records.cell import Cell
 from specdec_lab.records.errors import UserError
@@ -33,6 +34,13 @@ MODES = {
     "draft": {"method": "draft_model", "model": "draft", "num_speculative_tokens": 3},
     "eagle3": {"method": "eagle3", "model": "draft", "num_speculative_tokens": 3},
 }
+
+
+def carries(process: psutil.Process, marker: str) -> bool:
+    try:
+        return process.environ().get(MARKER, "").startswith(marker)
+    except psutil.Error:
+        return False
 
 
 @pytest.fixture(scope="module")
@@ -152,10 +160,10 @@ def test_b3_the_ledger_tells_what_speculation_changed_on_this_engine(measured):
 
 
 def test_m19_nothing_is_left_after_the_sessions(measured):
-    for mode in MODES:
-        measured(mode)
-    processes = psutil.process_iter(["pid", "cmdline"])
-    assert [p.info for p in processes if str(VENV) in " ".join(p.info["cmdline"] or [])] == []
+    markers = [f"specdec-{measured(mode)[0].lifetimes[0].id}" for mode in MODES]
+    left = [p.pid for p in psutil.process_iter() if any(carries(p, marker) for marker in markers)]
+    assert left == []
+    assert list((Path(os.environ["SPECDEC_STATE_DIR"]) / "servers").iterdir()) == []
 
 
 def test_failure_5_a_draft_with_another_vocabulary_is_refused_before_vllm_starts(models, place, tmp_path):

@@ -63,8 +63,11 @@ def _gpu(nvml: Any, device: str) -> Gpu:
 
 
 def index_of(nvml: Any, handle: Any) -> int:
-    """The driver's index of a device."""
-    return int(nvml.nvmlDeviceGetIndex(handle))
+    """The driver's index of a device; for a slice of one (MIG) that of the whole."""
+    own = door.asked(nvml, lambda: nvml.nvmlDeviceGetIndex(handle))
+    if own is None:
+        own = nvml.nvmlDeviceGetIndex(nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle))
+    return int(own)
 
 
 def driver() -> str | None:

@@ -246,8 +246,7 @@ class DockerLauncher:
         plan.log.touch()
         container = self._create(client, plan, image)
         try:
-            lifeline = container.attach_socket(params={"stdin": 1, "stream": 1})
-            self._start(container, plan)
+            lifeline = self._start(container, plan)
         except BaseException:
             remove(client, str(container.id))
             raise
@@ -291,14 +290,24 @@ class DockerLauncher:
                 raise explain(text_of(error), f"image {image.reference}") from error
         raise AssertionError("the loop returns or raises")
 
-    def _start(self, container: Any, plan: LaunchPlan) -> None:
+    def _start(self, container: Any, plan: LaunchPlan) -> Any:
+        """Attach the lifeline, then start; the lifeline. Podman takes the port when it is attached to, Docker at the
+        start; podman also starts a container without the GPU that it was asked for, and says nothing."""
         from docker.errors import DockerException
 
         try:
+            lifeline = container.attach_socket(params={"stdin": 1, "stream": 1})
             container.start()
             container.reload()
         except DockerException as error:
             raise explain(text_of(error), f"container {plan.name}, image {plan.image}") from error
+        if plan.devices and not (container.attrs.get("HostConfig") or {}).get("DeviceRequests"):
+            raise UserError(
+                "the container engine ignored the request for a GPU: it lacks the NVIDIA container toolkit",
+                place=f"container {plan.name}",
+                fix="with podman, set up CDI (`nvidia-ctk cdi generate`) or use Docker; then run `specdec doctor`",
+                code="no_gpu_runtime",
+            )
         if container.status == "running" and not container.ports.get(f"{plan.container_port}/tcp"):
             raise UserError(
                 "the Docker engine published no port for the container, and said nothing",
@@ -306,6 +315,7 @@ class DockerLauncher:
                 fix="the engine runs without a bridge network (--bridge=none); start it with one",
                 code="no_port",
             )
+        return lifeline
 
 
 LAUNCHER = DockerLauncher()
