@@ -49,6 +49,8 @@ def obstacles(mine: Measured, base: Measured) -> list[Finding]:
         differ(code, what, _short(mine.digests.get(key)), _short(base.digests.get(key)))
     if mine.stack is not None and base.stack is not None:
         differ("hardware_differs", "machine", _machine(mine.stack), _machine(base.stack))
+        if _cards(mine.stack) != _cards(base.stack):
+            found.append(finding("other_card", "Mode and baseline ran on different cards of the same kind."))
         differ("image_differs", "image", _short(mine.stack.engine.image_digest), _short(base.stack.engine.image_digest))
         differ("image_differs", "engine", _engine(mine.stack), _engine(base.stack))
         ours, theirs = mine.stack.checkpoints.get("target"), base.stack.checkpoints.get("target")
@@ -87,7 +89,11 @@ def _short(value: str | None) -> str | None:
 
 
 def _machine(stack: Stack) -> tuple[object, ...]:
-    return (stack.host.cpu, stack.driver, tuple((gpu.name, gpu.uuid) for gpu in stack.gpus))
+    return (stack.host.cpu, stack.driver, tuple(sorted(gpu.name for gpu in stack.gpus)))
+
+
+def _cards(stack: Stack) -> set[str]:
+    return {gpu.uuid for gpu in stack.gpus if gpu.uuid is not None}
 
 
 def _engine(stack: Stack) -> tuple[str, str | None]:

@@ -25,6 +25,7 @@ from .group import Ties, judge_group
 from .load import Source, open_folder
 from .outlook import with_outlook
 from .overall import Remembered, over_all_cells
+from .overlap import side_by_side
 
 PROBE_FILE = "probe.json"
 
@@ -66,7 +67,7 @@ def judge(folder: Source, ties: Ties) -> Comparison:
         starts=seen.starts(),
         failed=_failed(folder, results),
         confounders=confounders(folder.sessions, against),
-        findings=_whole_run(folder, floors),
+        findings=[*_whole_run(folder, floors), *side_by_side(folder.sessions)],
         stack=seen.stack,
         specs=seen.specs,
     )

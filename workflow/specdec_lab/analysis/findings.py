@@ -49,6 +49,10 @@ CODES: dict[str, Meaning] = {
     "not_bracketed": Meaning("warn", "Run the modes interleaved, with a closing baseline (the workflow does)."),
     "clocks_differ": Meaning("warn", "Fix the clocks (nvidia-smi -lgc) and repeat."),
     "throttled": Meaning("warn", "Check cooling and power limit; a throttled card measures its cooling."),
+    "other_card": Meaning("warn", "Cards of one kind differ by some per cent; a placebo on the other card shows it."),
+    "side_by_side": Meaning(
+        "warn", "For numbers to publish run one at a time (--resources gpu=1), or with a placebo beside them."
+    ),
     "placebo_gains": Meaning(
         "error", "The placebo is the baseline under another name. More replicates, a quieter machine."
     ),

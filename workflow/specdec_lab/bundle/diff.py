@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..analysis.load import Measured, open_folder
+from ..analysis.cells import Measured
+from ..analysis.load import open_folder
 from ..analysis.statistics import gain, pooled, shown, typical_gap
 from ..analysis.statistics import logs as logs_of
 from ..records.base import Finding

@@ -11,12 +11,13 @@ from .host import host
 def fingerprint(gpus: int) -> str:
     """What a measurement depends on: GPU names and driver, or the processor and its cores for a server on the CPU.
 
-    No serial number, so that an equal machine has an equal fingerprint.
+    No serial number, and not how many other GPUs the machine has, so that an equal machine has an equal fingerprint,
+    also where a scheduler shows a job only some of its GPUs.
     """
     if gpus:
         from ..gpu.devices import describe, driver, visible
 
-        names = sorted(one.name for one in describe(visible()))
+        names = sorted({one.name for one in describe(visible())})
         return f"{gpus} of {', '.join(names)}; driver {driver()}"
     this = host()
     return f"{this.cpu}, {this.cores} cores"

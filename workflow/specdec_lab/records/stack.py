@@ -27,6 +27,9 @@ class Host(Record):
     system: str = Field(description="Kernel and distribution.")
     python: str
     governor: str | None = Field(default=None, description="CPU frequency governor, where the system shows one.")
+    boot: str | None = Field(
+        default=None, description="Digest of the system's boot id: tells two machines of one kind apart."
+    )
 
 
 class Engine(Record):

@@ -16,6 +16,7 @@ from ..checkpoints.compatibility import require_compatible
 from ..engines.base import Engine
 from ..job import say
 from ..launchers import images
+from ..quantities import goodput
 from ..records.cell import Cell
 from ..records.errors import UserError
 from ..records.prompt import Prompt
@@ -131,8 +132,10 @@ def _assemble(
 
 
 def _write(cell: Cell, spec: SessionSpec, folder: Path) -> None:
-    """The rule for a win or the baseline's name may have changed since; neither changes a number."""
-    cell.model_copy(update={"session": spec}).write(folder / f"{cell.cell.name}.json")
+    """The baseline's name or the objective may have changed since; neither changes what was measured, but how many
+    requests met the objective is counted again."""
+    summary = cell.summary.model_copy(update={"goodput": goodput(cell.rows, spec.objective)})
+    cell.model_copy(update={"session": spec, "summary": summary}).write(folder / f"{cell.cell.name}.json")
 
 
 def _copy_evidence(lifetime: Path, folder: Path) -> None:
