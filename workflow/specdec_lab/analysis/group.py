@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ..quantities import median
 from ..records.base import Finding
@@ -16,7 +17,7 @@ from .comparable import BLOCKING, obstacles
 from .findings import finding
 from .identity import judge
 from .near_tie import TIE_GAP
-from .pairing import FEWEST, paired, per_prompt
+from .pairing import FEWEST, paired, per_prompt, spread_of_starts
 from .statistics import Spread, gain, gap, geometric_mean, logs, pooled, shown, starts_needed, typical_gap
 from .theory import added, draft_length, method_of, theory
 from .verdicts import verdict
@@ -48,6 +49,11 @@ class Family:
     def spread(self, rate: Rate) -> Spread:
         """Between-start spread of a quantity, pooled over the baseline and all its modes."""
         return pooled([logs(rate(cell) for cell in cells) for cells in [self.baseline, *self.modes.values()]])
+
+    @cached_property
+    def prompt_spread(self) -> Spread:
+        """The same of the per-prompt means."""
+        return spread_of_starts([self.baseline, *self.modes.values()])
 
     def floor(self, rate: Rate) -> float | None:
         """The A/A floor: how far two starts of the baseline lie apart, or of a placebo, which is the same."""
@@ -182,7 +188,7 @@ def _row(
         found.append(finding("short_answers", f"Decoding is {row.decode_share:.0%} of a request's time."))
     if mode.lossy or any(cell.session.lossy for cell in cells):
         found.append(finding("lossy", f"{mode.name} may change the text."))
-    per = per_prompt(cells, base, [base, *family.modes.values()], rules)
+    per = per_prompt(cells, base, family.prompt_spread, rules)
     ours, theirs = [cell.p50_decode for cell in cells], [cell.p50_decode for cell in base]
     is_shown = shown(decode, ours, theirs, spread)
     if per is not None and per.prompts >= FEWEST:

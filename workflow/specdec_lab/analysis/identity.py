@@ -73,6 +73,8 @@ def differences(ours: Texts, theirs: Texts) -> list[Difference]:
     found = []
     for prompt in sorted(ours.keys() & theirs.keys()):
         mine, other = ours[prompt], theirs[prompt]
+        if not _parted(mine, other):
+            continue
         one = _difference(prompt, "answer", mine, other, lambda text: text.answer)
         if one is None:
             one = _difference(prompt, "reasoning", mine, other, lambda text: text.reasoning)

@@ -44,15 +44,19 @@ def start_means(cells: Sequence[Measured], prompts: set[str]) -> list[float]:
     return means
 
 
+def spread_of_starts(family: Iterable[Sequence[Measured]]) -> Spread:
+    """Between-start spread of the per-prompt means, pooled over modes, each on the prompts of its own starts."""
+    return pooled([logs(start_means(mode, own)) for mode in family if mode and (own := common(mode))])
+
+
 def per_prompt(
-    cells: Sequence[Measured], baseline: Sequence[Measured], family: Iterable[Sequence[Measured]], rules: DecisionRules
+    cells: Sequence[Measured], baseline: Sequence[Measured], spread: Spread, rules: DecisionRules
 ) -> PerPrompt | None:
-    """The gain per prompt, its spread pooled over all modes of the family, each on its own prompts. None: no pairs."""
+    """The gain per prompt, with the spread of `spread_of_starts` over the whole family. None: no pairs."""
     prompts = common([*cells, *baseline])
     if not prompts:
         return None
     ours, theirs = start_means(cells, prompts), start_means(baseline, prompts)
-    spread = pooled([logs(start_means(mode, own)) for mode in family if mode and (own := common(mode))])
     measured = gain(
         ours, theirs, spread=spread, floor=typical_gap(theirs), margin=rules.margin, confidence=rules.confidence
     )

@@ -191,7 +191,7 @@ def worlds() -> list[tuple[str, list[World]]]:
             f"{drift:+.0%}, interleaved, {replicates} starts",
             0.01,
             replicates,
-            (TWIN, Truth("gain3", 0.03)),
+            (TWIN, Truth("gain3", 0.03), Truth("gain50", 0.5)),
             drift=drift,
         )
         for drift in (0.05, 0.10, 0.20, -0.20)
