@@ -103,7 +103,7 @@ def _from_debian(engine) -> str:
         try:
             subprocess.run(["debootstrap", "--variant=minbase", packages, suite, root, mirror], check=True, stdout=-3)
         finally:
-            # An interrupted debootstrap leaves the system's own /proc mounted in there; nothing may be deleted through it.
+            # An interrupted debootstrap leaves the system's own /proc mounted there; nothing may be deleted through it.
             for inner in ("proc", "sys"):
                 subprocess.run(["umount", "-l", root / inner], stderr=subprocess.DEVNULL, check=False)
         if CERTIFICATES.exists():
