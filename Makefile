@@ -51,6 +51,7 @@ format: setup ## Format everything
 generated: setup ## Write the schemas and the config reference again
 	@$(BIN)/python -m specdec_lab.config.reference
 	@$(BIN)/python -m specdec_lab.formats
+	@$(BIN)/python -m specdec_lab.failures.page
 
 lock: setup ## Resolve versions again (needs uv)
 	@uv pip compile pyproject.toml --extra demo --extra dev --universal --python-version 3.11 --generate-hashes --no-header -o requirements.lock
