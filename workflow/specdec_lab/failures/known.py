@@ -109,7 +109,7 @@ FAILURES: tuple[KnownFailure, ...] = (
         4,
         "suffix_dependency",
         "suffix decoding needs Arctic Inference, which this engine does not have",
-        "use the image built from containers/vllm/suffix, or install arctic-inference==0.1.1 beside vLLM",
+        "use the image built from containers/vllm/suffix.Dockerfile, or install arctic-inference==0.1.1 beside vLLM",
         (r"Arctic Inference is required",),
     ),
     KnownFailure(

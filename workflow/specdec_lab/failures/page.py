@@ -25,8 +25,8 @@ TITLES = {
 }
 _HEAD = """# When something fails
 
-A failed session leaves `failure.json` beside `server.log`, the failing rule says cause, place and fix, and the report shows
-the mode as failed; the other modes go on. `specdec doctor --log server.log` explains any server's log,
+A failed session leaves `failure.json` beside `server.log`, the failing rule says cause, place and fix, and the report
+shows the mode as failed; the other modes go on. `specdec doctor --log server.log` explains any server's log, and
 `specdec doctor --config FILE` finds most of what is below before a run.
 
 The first error in a log counts; lines like "Engine core initialization failed, see above" never do.
