@@ -168,6 +168,7 @@ class RunningContainer:
             self._lifeline.close()
         remove(self._client, str(self._container.id))
         self._removed = True
+        self._client.close()
 
 
 def remove(client: Any, identity: str) -> None:
@@ -224,16 +225,16 @@ class DockerLauncher:
 
     def sweep(self) -> list[str]:
         """See launchers.base. Removes containers with our label whose owner has surely ended."""
-        client = connect()
         removed = []
-        for container in client.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True):
-            try:
-                owner = Owner.model_validate_json(container.labels.get(OWNER_LABEL, ""))
-            except ValidationError:
-                continue
-            if owner.gone():
-                remove(client, str(container.id))
-                removed.append(f"container {container.name}, left by a run that was killed")
+        with contextlib.closing(connect()) as client:
+            for container in client.containers.list(all=True, filters={"label": LABEL}, ignore_removed=True):
+                try:
+                    owner = Owner.model_validate_json(container.labels.get(OWNER_LABEL, ""))
+                except ValidationError:
+                    continue
+                if owner.gone():
+                    remove(client, str(container.id))
+                    removed.append(f"container {container.name}, left by a run that was killed")
         return removed
 
     def start(self, plan: LaunchPlan) -> RunningContainer:
