@@ -19,7 +19,7 @@ from specdec_lab.launchers.docker import LABEL, OWNER_LABEL, Owner
 from specdec_lab.launchers.traces import Identity
 from specdec_lab.records.errors import UserError
 
-pytestmark = [pytest.mark.docker, pytest.mark.slow]
+pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(900)]
 SERVE = (
     "import http.server as h; print('up', flush=True);"
     "h.HTTPServer(('0.0.0.0', 8000), h.SimpleHTTPRequestHandler).serve_forever()"

@@ -50,6 +50,7 @@ def test_c5_an_error_inside_a_stream_that_ends_well_is_an_error_and_pulled_once(
 
 
 @pytest.mark.docker
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("status", "problem", "code"),
     [
@@ -86,6 +87,7 @@ def test_c5_a_real_engine_and_a_refusing_registry_give_distinct_messages(engine,
 
 
 @pytest.mark.docker
+@pytest.mark.timeout(900)
 def test_c5_an_image_that_is_here_is_not_pulled(engine, base_image):
     found = resolve(engine, base_image)
     assert not found.pulled
@@ -93,6 +95,7 @@ def test_c5_an_image_that_is_here_is_not_pulled(engine, base_image):
 
 
 @pytest.mark.docker
+@pytest.mark.timeout(900)
 def test_no_registry_is_told_as_such(engine):
     with pytest.raises(UserError) as error:
         resolve(engine, "127.0.0.1:1/nothing/here:1")

@@ -12,7 +12,7 @@ from specdec_lab.engines import http
 from specdec_lab.launchers.base import LaunchPlan, Mount
 from specdec_lab.records.spec import CheckpointSpec, ServerSpec
 
-pytestmark = [pytest.mark.docker, pytest.mark.slow]
+pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def test_the_image_serves_with_speculation_and_names_its_packages(engine, llama_image, tmp_path):

@@ -12,7 +12,7 @@ from specdec_lab.records.session import Failure
 from specdec_lab.records.spec import CellSpec, CheckpointSpec, Load, ServerSpec, SessionSpec
 from specdec_lab.session.run import run
 
-pytestmark = [pytest.mark.docker, pytest.mark.slow]
+pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def spec(image, speculative, **more) -> str:
