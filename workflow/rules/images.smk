@@ -5,13 +5,17 @@ against which a tag that has moved is refused.
 """
 
 
+localrules:
+    image,
+
+
 rule image:
     output:
         f"{LAB.results}/image.json",
     log:
         f"{LAB.results}/logs/image.log",
-    # All cores: nothing is measured while something is downloaded.
-    threads: workflow.cores
+    # All cores: nothing is measured while something is downloaded. A scheduler's own limit may be none.
+    threads: workflow.resource_settings.cores or 1
     params:
         reference=LAB.image(),
     message:
