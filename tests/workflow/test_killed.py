@@ -5,7 +5,6 @@ The endpoint is scripted, because faults and not speeds are what counts here. Mo
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -19,65 +18,30 @@ from pathlib import Path
 
 import pytest
 
-from specdec_lab.client.scripted import DONE, Script, ScriptedServer, Seen, Step, delta, sse, usage
+sys.path.insert(0, str(Path(__file__).parent))
+from attached import Project as AttachedProject
+from attached import answer
+
+from specdec_lab.client.scripted import ScriptedServer
 from specdec_lab.records.base import strict_loads
 from specdec_lab.records.cell import Cell
 
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.timeout(1200)]
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 TIMES = int(os.environ.get("SPECDEC_KILLS", "20"))
 MODES = ("baseline", "other")
 CELLS = ("chat_c1", "code_c1", "json_c1")
 
 
-def answer(seen: Seen) -> Script:
-    if seen.method == "GET":
-        return Script(steps=[Step(0.0, b'{"data": [{"id": "m"}]}')], content_type="application/json")
-    asked = seen.json
-    if not asked.get("stream"):
-        body = {"choices": [{"message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}]}
-        body["usage"] = usage(1)["usage"]
-        return Script(steps=[Step(0.0, json.dumps(body).encode())], content_type="application/json")
-    pieces = [sse(delta(content=f"w{i} ")) for i in range(4)]
-    pieces += [sse(delta(finish="stop")), sse(usage(4)), DONE]
-    return Script(steps=[Step(0.02 + 0.01 * i, piece) for i, piece in enumerate(pieces)])
-
-
-class Project:
-    """A copy of the workflow, its config, and runs of it that may be killed."""
-
-    def __init__(self, folder: Path, base_url: str) -> None:
-        self.folder = folder
-        for name in ("Snakefile", "workflow", "profiles"):
-            source = REPOSITORY / name
-            copied = shutil.copytree if source.is_dir() else shutil.copy
-            copied(source, folder / name)
-        self.config = {
-            "name": "killed",
-            "engine": {
-                "software": "openai",
-                "launcher": "attach",
-                "served_model": "m",
-                "base_url": base_url,
-                "gpus": 0,
-            },
-            "modes": {"baseline": {}, "other": {"speculative": {"method": "unknown"}}},
-            "workload": {"requests": 3},
-            "load": {"concurrency": [1]},
-        }
-        (folder / "lab.yaml").write_text(json.dumps(self.config), encoding="utf-8")
+class Project(AttachedProject):
+    """Runs of the workflow that may be killed."""
 
     def start(self) -> subprocess.Popen[str]:
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(self.folder / "workflow"),
-            "SPECDEC_LOCK_DIR": str(self.folder / "locks"),
-        }
+        """Start a run as a process group of its own."""
         return subprocess.Popen(
-            [sys.executable, "-m", "snakemake", "--cores", "1", "--configfile", "lab.yaml", "--until", "compare"],
+            self.command("--cores", "1", "--until", "compare"),
             cwd=self.folder,
-            env=environment,
+            env=self.environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -86,14 +50,8 @@ class Project:
 
     def unlock(self) -> None:
         """The one command that the documentation gives after a kill -9."""
-        subprocess.run(
-            [sys.executable, "-m", "snakemake", "--unlock", "--configfile", "lab.yaml"],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(self.folder / "workflow")},
-            capture_output=True,
-            timeout=120,
-            check=True,
-        )
+        done = self.snakemake("--unlock")
+        assert done.returncode == 0, done.stderr
 
     def store(self) -> dict[Path, bytes]:
         """Every complete cell that is in the store, by file."""
@@ -145,7 +103,7 @@ def test_e7_a_run_killed_at_random_moments_ends_with_the_same_cells_and_nothing_
     for cell in cells:
         assert [row.status for row in cell.rows] == ["ok"] * 3
         assert len({row.id for row in cell.rows}) == 3
-        shown = tmp_path / f"results/killed/sessions/{cell.mode}/r{cell.replicate}/{cell.cell.name}.json"
+        shown = tmp_path / f"results/tried/sessions/{cell.mode}/r{cell.replicate}/{cell.cell.name}.json"
         assert Cell.read(shown).rows == cell.rows
     assert (tmp_path / "lab.yaml").read_bytes() == config
     assert not list(tmp_path.rglob("*.unreadable-*"))

@@ -38,6 +38,7 @@ class RoutingTable(Record):
     schema_version: Literal[1] = 1
     default: str | None
     routes: list[Route]
+    batch: dict[str, str] = Field(default={}, description="Kind -> mode for work that nobody waits for.")
 
 
 class DynamicKEntry(Record):
