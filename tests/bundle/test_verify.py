@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -121,6 +124,23 @@ def test_e8_a_file_that_is_no_strict_json_is_found(folder: Path) -> None:
     assert "NaN" in path.read_text()
     reseal(folder)
     assert outcome(folder)["formats"] == "fail"
+
+
+def test_tables_are_the_same_to_the_byte_in_every_process(results: Path) -> None:
+    code = "import sys; from pathlib import Path; from specdec_lab.analysis import compare; from hashlib import sha256;"
+    code += "print(sha256(compare.compare(Path(sys.argv[1])).model_dump_json().encode()).hexdigest())"
+    path = str(Path(verify.__file__).parents[2])
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", code, str(results)],
+            env={**os.environ, "PYTHONHASHSEED": str(seed), "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in (1, 2, 3)
+    }
+    assert len(seen) == 1
 
 
 def test_what_is_no_bundle_is_said_to_be_none(tmp_path: Path) -> None:

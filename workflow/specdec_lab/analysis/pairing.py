@@ -36,11 +36,12 @@ def common(cells: Iterable[Measured]) -> set[str]:
 
 
 def start_means(cells: Sequence[Measured], prompts: set[str]) -> list[float]:
-    """Per start: exp(mean over the prompts of log decode rate)."""
+    """Per start: exp(mean over the prompts of log decode rate). The sum is exact, so that a set's order, which differs
+    from process to process, cannot change the last digit: a bundle's tables must follow from its rows to the byte."""
     means = []
     for cell in cells:
         known = cell.rates
-        means.append(math.exp(sum(math.log(known[p]) for p in prompts) / len(prompts)))
+        means.append(math.exp(math.fsum(math.log(known[p]) for p in prompts) / len(prompts)))
     return means
 
 

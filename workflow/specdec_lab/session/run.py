@@ -119,6 +119,7 @@ def _assemble(
     for identity in lifetimes:
         _copy_evidence(store.lifetime_folder(identity), folder)
     (folder / "failure.json").unlink(missing_ok=True)
+    _remove_others(wanted, folder)
     session = Session(
         mode=mode,
         replicate=replicate,
@@ -129,6 +130,14 @@ def _assemble(
     )
     session.write(folder / "session.json")
     return session
+
+
+def _remove_others(wanted: Sequence[MissingCell], folder: Path) -> None:
+    """Cells that an earlier config asked for: they stay in the store, but are no part of this session any more."""
+    names = {one.spec.name for one in wanted} | {"session"}
+    for path in folder.glob("*.json"):
+        if path.stem not in names:
+            path.unlink()
 
 
 def _write(cell: Cell, spec: SessionSpec, folder: Path) -> None:
