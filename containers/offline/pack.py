@@ -8,8 +8,8 @@ DEST gets `lab.part01`, ... or `vllm-0.33.0.part01`, ...: pieces of one compress
 door (`--part-mb`), and the wheel of zstandard, which `unpack.py` needs to open them. Files given with `--add` (a GGUF,
 say) land among the cached models. Nothing is built here except packages that are published as sources alone.
 
-Made for Python 3.12 on x86-64 with CUDA 13 libraries, torch 2.11 and transformers 5 (see README.md). Needs pip, zstd, and
-for vLLM 0.33 also strip and gcc.
+Made for Python 3.12 on x86-64 with CUDA 13 libraries, torch 2.11 and transformers 5 (see README.md). Needs pip, zstd,
+and for vLLM 0.33 also strip and gcc.
 """
 
 from __future__ import annotations
@@ -38,8 +38,27 @@ DOWNLOAD = [
     "--only-binary=:all:", f"--python-version={PYTHON}", "--implementation=cp",
     *(f"--platform={name}" for name in PLATFORMS),
 ]  # fmt: skip
-WITHOUT = {"xllamacpp", "mypy", "mypy-extensions", "librt", "ruff", "hypothesis", "sortedcontainers", "black", "snakefmt",
-           "shfmt-py", "pytokens", "pathspec", "ast-serialize"}  # fmt: skip
+WITHOUT = set(
+    [
+        "xllamacpp",
+        "mypy",
+        "mypy-extensions",
+        "librt",
+        "ruff",
+        "hypothesis",
+        "sortedcontainers",
+        "black",
+        "snakefmt",
+        "shfmt-py",
+        "pytokens",
+        "pathspec",
+        "ast-serialize",
+        "pytest",
+        "pytest-timeout",
+        "iniconfig",
+        "pluggy",
+    ]
+)
 """Of the lock file: the demo's engine and what only the tests and linters need."""
 TREE = ("Snakefile", "config", "containers/offline", "profiles", "workflow", "pyproject.toml", "LICENSE")
 
@@ -55,7 +74,7 @@ NCCL_MISSING = (
     "ncclCommGetUniqueId ncclCommGrow ncclCommMemStats ncclCommResume ncclCommSuspend ncclGetLsaMultimemDevicePointer "
     "ncclGetPeerDevicePointer ncclPutSignal ncclSignal ncclWaitSignal ncclWinGetUserPtr"
 )
-"""torch 2.14 links NCCL 2.30; a machine with 2.28 lacks these names. One GPU never calls them; a call says so loudly."""
+"""torch 2.14 links NCCL 2.30; a machine with 2.28 lacks these names. One GPU never calls them; a call fails."""
 
 
 def main() -> None:

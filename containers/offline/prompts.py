@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`python prompts.py OUT PER_KIND`: the generated workload with so many prompts of each kind, for high concurrency.
 
-One seed gives 36 to 40 of a kind; further seeds add those whose text is new. Where the texts run out (code and chat have
+One seed gives 36 to 40 of a kind; further seeds add those whose text is new. Where texts run out (code and chat have
 48) the first ones come again under another id: with the prefix cache off a repeated prompt costs what a new one costs.
 """
 

@@ -2,7 +2,7 @@
 """Checkpoints for a machine without a hub, made there: `python shapes.py` with the lab's Python and SPECDEC_CACHE_DIR.
 
 Real text, from the bundled SmolLM2-135M (all below models/ in the cache):
-    smollm2-135m-draft          the target without three middle layers: a draft that agrees often and costs nearly as much
+    smollm2-135m-draft          the target without three middle layers: agrees often, costs nearly as much
     smollm2-135m-eagle3-random  an EAGLE3 head with random weights: a control whose acceptance must be 0
 
 Real cost, meaningless text (no weights at all; serve with `load-format: dummy`):
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from specdec_lab import checkpoints
 from specdec_lab.checkpoints.checkpoint import cache_dir
 from specdec_lab.records.spec import CheckpointSpec
@@ -81,7 +82,7 @@ def copy_tokenizer(source: Path, folder: Path) -> None:
 
 
 def draft(target: Path, folder: Path) -> None:
-    """The target without the layers LEFT_OUT. First layers alone agree with the target in 3 % of tokens, these in half."""
+    """The target without the layers LEFT_OUT. Its first layers alone would agree in 3 % of tokens, these do in half."""
     header, data = read_safetensors(target / "model.safetensors")
     config = config_of(target)
     kept = [n for n in range(config["num_hidden_layers"]) if n not in LEFT_OUT]

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from specdec_lab.analysis import plausibility
 from specdec_lab.analysis.compare import compare
 from specdec_lab.analysis.findings import CODES, finding
 from specdec_lab.analysis.synthetic import Made, starts
+from specdec_lab.records.cell import Acceptance
 from specdec_lab.records.comparison import CellResult
 
 Write = Callable[..., Path]
@@ -61,6 +63,20 @@ def test_a_speedup_above_the_acceptance_length_is_impossible(
     row = judged(folder, starts("eagle3", rates, **DRAFTED))
     assert ("above_acceptance" in codes(row)) is triggered
     assert word(row) == ("unreliable" if triggered else "faster")
+
+
+@pytest.mark.parametrize(
+    ("kind", "median", "total", "length", "triggered"),
+    [("json c1", 2.11, 1.45, 1.90, False), ("code c16", 2.85, 2.76, 2.04, True), ("no pairs", 2.11, None, 1.90, True)],
+)
+def test_a_median_request_may_gain_more_than_the_mean_step_gives(
+    kind: str, median: float, total: float | None, length: float, triggered: bool
+) -> None:
+    """Gains of n-gram on one H200: short answers that copy their prompt pull the median above the mean over steps."""
+    accepted = round((length - 1) * 1000)
+    measured = Acceptance(status="measured", drafts=1000, accepted_tokens=accepted, acceptance_length=length)
+    found = plausibility.above_acceptance(median, total, None, measured, floor=0.02, closed_loop=True)
+    assert [one.code for one in found] == (["above_acceptance"] if triggered else []), kind
 
 
 def test_a_high_rate_on_few_drafts_promises_nothing(folder: Write) -> None:

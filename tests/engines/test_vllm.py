@@ -4,6 +4,7 @@ import json
 from pathlib import Path, PurePosixPath
 
 import pytest
+from ruamel.yaml import YAML
 
 from specdec_lab import engines
 from specdec_lab.engines import vllm_log
@@ -12,6 +13,7 @@ from specdec_lab.records.spec import ServerSpec
 
 ENGINE = engines.get("vllm")
 LOGS = Path(__file__).parents[1] / "fixtures" / "logs"
+CONFIGS = Path(__file__).parents[2] / "config"
 PLACES = {"target": PurePosixPath("/models/target"), "draft": PurePosixPath("/models/my draft")}
 
 
@@ -189,6 +191,25 @@ def test_b3_the_ledger_tells_what_came_with_the_speculation():
 
 def test_b3_two_servers_that_differ_in_memory_noise_only_have_an_empty_ledger():
     assert ledger(facts("vllm_ok_033_baseline"), facts("vllm_ok_033_ngram")) == []
+
+
+def test_b3_how_long_compiling_took_is_a_fact_and_no_difference_between_servers():
+    first, second = facts("vllm_ok_033_b8"), facts("vllm_ok_033_eagle3")
+    assert (first["compile_s"], second["compile_s"]) == (19.5, 23.04)
+    assert "compile_s" not in {entry.what for entry in ledger(first, second)}
+
+
+def test_m17_larger_cuda_graphs_that_came_with_the_speculation_are_told():
+    """Seen with max-num-seqs 64: vLLM captures up to 2 * 64 * (1 + K) tokens, so 128 in a baseline and 512 at K = 5."""
+    (entry,) = ledger({"largest_cuda_graph": 128}, {"largest_cuda_graph": 512})
+    assert (entry.what, entry.origin, entry.baseline, entry.mode) == ("largest_cuda_graph", "engine", 128, 512)
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "examples/h200-smollm2.yaml", "examples/h200-llama8b-ceiling.yaml"])
+def test_m17_a_config_that_limits_the_sequences_also_fixes_the_graphs(name):
+    args = YAML(typ="safe").load(CONFIGS / name)["engine"]["args"]
+    assert "max-num-seqs" in args
+    assert args["max-cudagraph-capture-size"] == 512
 
 
 def test_m17_an_argument_that_differs_is_told_as_such():

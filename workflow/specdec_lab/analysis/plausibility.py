@@ -211,12 +211,17 @@ def above_acceptance(
 ) -> list[Finding]:
     """A drafted step gives at most its tokens and costs at least a plain one, so decode speedup <= acceptance length.
 
+    The acceptance length is a mean over steps. Where requests differ much, the median request may well gain more than
+    that (short answers that copy the prompt beside long ones that do not), so what must stay below it is the gain in
+    total decode time, where there is one.
     Over all steps, drafted or not, the gain in total decode time is bounded by tokens per step. Counters that miss some
     steps break that bound too, so it is only a warning. At a fixed arrival rate a faster server also has fewer requests
     at once, so there the first bound is only a warning as well.
     """
     slack = 1 + max(BOUND_SLACK, floor or 0.0)
     length = acceptance.acceptance_length if acceptance is not None else None
+    if speedup is not None and total_time is not None:
+        speedup = min(speedup, total_time)
     if speedup is not None and length is not None and speedup > length * slack:
         text = f"A decode speedup of {speedup:.2f}x cannot come from an acceptance length of {length:.2f}."
         return [finding("above_acceptance", text, severity="error" if closed_loop else "warn")]

@@ -41,7 +41,17 @@ MEANING = {
     "kv_unified": "another layout of the KV cache",
     "version": "another engine version",
 }
-EXPECTED = {"speculative", "eagle3_layers", "draft_max_model_len", "start_s", "system", "package", "software", "build"}
+EXPECTED = {
+    "speculative",
+    "eagle3_layers",
+    "draft_max_model_len",
+    "start_s",
+    "compile_s",
+    "system",
+    "package",
+    "software",
+    "build",
+}
 """Facts that differ by nature (the speculation itself), by chance (how long a start took), or not at all."""
 _VOLATILE_ARGS = {
     "port",

@@ -29,6 +29,7 @@ _FIRST: dict[str, re.Pattern[str]] = {
     "kv_cache_gib": re.compile(r"Available KV cache memory: ([\d.]+) GiB"),
     "model_gib": re.compile(r"Model loading took ([\d.]+) GiB"),
     "start_s": re.compile(r"init engine \(profile, create kv cache, warmup model\) took ([\d.]+) s"),
+    "compile_s": re.compile(r"init engine \(.*\) took [\d.]+ s \(compilation: ([\d.]+) s\)"),
     "attention_backend": re.compile(r"Using (\w+) (?:attention )?backend"),
     "flash_attention": re.compile(r"Using FlashAttention version (\d+)"),
     "eagle3_layers": re.compile(r"Using Eagle3 auxiliary layers from (?:config|model): (\([^)]*\))"),
