@@ -38,27 +38,10 @@ DOWNLOAD = [
     "--only-binary=:all:", f"--python-version={PYTHON}", "--implementation=cp",
     *(f"--platform={name}" for name in PLATFORMS),
 ]  # fmt: skip
-WITHOUT = set(
-    [
-        "xllamacpp",
-        "mypy",
-        "mypy-extensions",
-        "librt",
-        "ruff",
-        "hypothesis",
-        "sortedcontainers",
-        "black",
-        "snakefmt",
-        "shfmt-py",
-        "pytokens",
-        "pathspec",
-        "ast-serialize",
-        "pytest",
-        "pytest-timeout",
-        "iniconfig",
-        "pluggy",
-    ]
-)
+WITHOUT = {
+    "xllamacpp", "mypy", "mypy-extensions", "librt", "ruff", "hypothesis", "sortedcontainers", "black", "snakefmt",
+    "shfmt-py", "pytokens", "pathspec", "ast-serialize", "pytest", "pytest-timeout", "iniconfig", "pluggy",
+}  # fmt: skip
 """Of the lock file: the demo's engine and what only the tests and linters need."""
 TREE = ("Snakefile", "config", "containers/offline", "profiles", "workflow", "pyproject.toml", "LICENSE")
 
