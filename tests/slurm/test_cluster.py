@@ -5,38 +5,35 @@ What is tested is who gets which device, when, and that nothing is lost on the w
 
 from __future__ import annotations
 
-import json
+import dataclasses
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
-from specdec_lab.client.scripted import DONE, Script, ScriptedServer, Seen, Step, delta, sse, usage
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "workflow"))
+from attached import Project as AttachedProject
+from attached import answer
+
+from specdec_lab.client.scripted import Script, ScriptedServer, Seen, Step
 from specdec_lab.records.session import Session
 
 HERE = Path(__file__).parent
-REPOSITORY = HERE.parents[1]
-sys.path.insert(0, str(HERE))
-
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-def answer(seen: Seen) -> Script:
-    if seen.method == "GET":
-        return Script(steps=[Step(0.0, b'{"data": [{"id": "m"}]}')], content_type="application/json")
-    if not seen.json.get("stream"):
-        body = {"choices": [{"message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}]}
-        body |= {"usage": usage(1)["usage"]}
-        return Script(steps=[Step(0.0, json.dumps(body).encode())], content_type="application/json")
-    pieces = [sse(delta(content=f"w{i} ")) for i in range(4)]
-    pieces += [sse(delta(finish="stop")), sse(usage(4)), DONE]
-    return Script(steps=[Step(0.5 + 0.1 * i, piece) for i, piece in enumerate(pieces)])
+def slowly(seen: Seen) -> Script:
+    """Slow enough that sessions side by side can be seen to be."""
+    script = answer(seen)
+    return dataclasses.replace(script, steps=[Step(0.5 + 10 * step.at_s, step.data) for step in script.steps])
 
 
 def nothing_was_left(run: subprocess.CompletedProcess[str]) -> bool:
@@ -45,49 +42,27 @@ def nothing_was_left(run: subprocess.CompletedProcess[str]) -> bool:
     return "Nothing to be done" in said or re.search(r"^total +0$", said, re.MULTILINE) is not None
 
 
-class Project:
-    """A copy of the workflow whose modes attach to a scripted endpoint and ask for GPUs."""
+class Project(AttachedProject):
+    """Modes that ask for GPUs, on a machine that seems to have two."""
+
+    more: Mapping[str, str] = MappingProxyType({})
+    """Further variables of the environment."""
 
     def __init__(self, folder: Path, base_url: str) -> None:
-        self.folder = folder
-        for name in ("Snakefile", "workflow", "profiles"):
-            source = REPOSITORY / name
-            copied = shutil.copytree if source.is_dir() else shutil.copy
-            copied(source, folder / name)
-        config = {
-            "name": "many",
-            "engine": {"software": "openai", "launcher": "attach", "served_model": "m", "base_url": base_url},
-            "modes": {
-                "baseline": {},
-                "other": {"speculative": {"method": "unknown"}},
-                "wide": {"speculative": {"method": "unknown"}, "gpus": 2},
-            },
-            "workload": {"requests": 3, "kinds": ["json"]},
-            "load": {"concurrency": [1]},
-        }
-        (folder / "lab.yaml").write_text(json.dumps(config), encoding="utf-8")
+        super().__init__(folder, base_url)
+        self.config["engine"]["gpus"] = 1
+        self.config["modes"]["wide"] = {"speculative": {"method": "unknown"}, "gpus": 2}
+        self.config["workload"]["kinds"] = ["json"]
+        self.write()
 
-    def snakemake(self, *options: str, store: Path | None = None) -> subprocess.CompletedProcess[str]:
-        environment = {
-            **os.environ,
-            "PYTHONPATH": f"{HERE / 'fake'}:{self.folder / 'workflow'}",
-            "SPECDEC_LOCK_DIR": str(self.folder / "locks"),
-        }
-        environment.pop("CUDA_VISIBLE_DEVICES", None)
-        if store is not None:
-            environment["SPECDEC_STORE"] = str(store)
-        return subprocess.run(
-            [sys.executable, "-m", "snakemake", *options, "--configfile", "lab.yaml"],
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
+    def environment(self, folder: Path | None = None) -> dict[str, str]:
+        """With the made-up driver in front."""
+        found = super().environment(folder)
+        found.pop("CUDA_VISIBLE_DEVICES", None)
+        return {**found, "PYTHONPATH": f"{HERE / 'fake'}:{found['PYTHONPATH']}", **self.more}
 
     def sessions(self) -> list[Session]:
-        return [Session.read(path) for path in sorted(self.folder.glob("results/many/sessions/*/r*/session.json"))]
+        return [Session.read(path) for path in sorted(self.results.glob("sessions/*/r*/session.json"))]
 
     def devices(self) -> dict[str, list[tuple[int, ...]]]:
         """Mode -> the GPUs of each of its sessions."""
@@ -114,7 +89,7 @@ class Project:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
-    with ScriptedServer(answer) as server:
+    with ScriptedServer(slowly) as server:
         yield Project(tmp_path, server.base_url)
 
 
@@ -128,7 +103,7 @@ def test_b10_two_gpus_run_two_sessions_side_by_side_one_device_each(project: Pro
 
 
 def test_b10_a_mode_that_needs_more_gpus_than_are_granted_says_so(project: Project) -> None:
-    done = project.snakemake("results/many/sessions/wide/r1/session.json", "--cores", "1")
+    done = project.snakemake("results/tried/sessions/wide/r1/session.json", "--cores", "1")
     assert done.returncode != 0
     assert "needs 2 GPUs, but the run grants 1" in done.stdout + done.stderr
 
@@ -141,15 +116,42 @@ def test_e6_without_any_option_sessions_never_overlap(project: Project) -> None:
     assert project.require_apart() == 0
 
 
+def test_e6_two_runs_in_two_folders_never_share_a_device(tmp_path: Path) -> None:
+    with ScriptedServer(slowly) as server:
+        projects = []
+        for name in ("one", "two"):
+            (tmp_path / name).mkdir()
+            made = Project(tmp_path / name, server.base_url)
+            del made.config["modes"]["wide"]
+            made.write()
+            made.more = {"SPECDEC_LOCK_DIR": str(tmp_path / "locks"), "CUDA_VISIBLE_DEVICES": "0"}
+            projects.append(made)
+        runs = [
+            subprocess.Popen(
+                made.command("--cores", "1", "--until", "session"),
+                cwd=made.folder,
+                env=made.environment(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            for made in projects
+        ]
+        assert [run.wait(400) for run in runs] == [0, 0]
+    spans = sorted((s.lifetimes[0].started_at, s.lifetimes[0].stopped_at) for p in projects for s in p.sessions())
+    assert len(spans) == 8
+    assert all(stop <= start for (_, stop), (start, _) in pairwise(spans))
+
+
 @pytest.mark.skipif(find_spec("snakemake_executor_plugin_cluster_generic") is None, reason="no generic executor")
 def test_b10_jobs_that_are_submitted_elsewhere_measure_the_same(project: Project, tmp_path: Path) -> None:
     options = ["--executor", "cluster-generic", "--cluster-generic-submit-cmd", "bash", "--jobs", "1"]
     shared = tmp_path / "shared store"
-    done = project.snakemake(*options, "--resources", "gpu=2", "--until", "compare", store=shared)
+    project.more = {"SPECDEC_STORE": str(shared)}
+    done = project.snakemake(*options, "--resources", "gpu=2", "--until", "compare")
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(list(shared.glob("measured/*/*.json"))) == 6
     assert not (project.folder / "cells").exists()
-    again = project.snakemake("--cores", "1", "--until", "compare", "-n", "--resources", "gpu=2", store=shared)
+    again = project.snakemake("--cores", "1", "--until", "compare", "-n", "--resources", "gpu=2")
     assert nothing_was_left(again)
 
 
