@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdec_lab.provenance.redact import REDACTED, is_secret_name, redact, secret_values
+from specdec_lab.provenance.redact import REDACTED, is_secret_name, redact, redact_values, secret_values
 
 SECRET = "hf_TESTSECRET123"
 PLAIN = "correct-horse.battery/staple"
@@ -136,3 +136,20 @@ def test_other_names_are_not(name: str) -> None:
 @given(st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=0x2FFF), max_size=80))
 def test_e9_any_text_around_a_token_leaves_no_token(around: str) -> None:
     assert SECRET not in redact(f"{around} {SECRET} {around}")
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "hf_ABCDEFGH12345678",
+        "nvapi-ABCDEFGH12345678abcd",
+        "sk-proj-ABCDEFGH12345678abcd",
+        "ghp_ABCDEFGH12345678abcdABCD",
+        "github_pat_ABCDEFGH12345678abcdABCD",
+        "glpat-ABCDEFGH12345678abcd",
+        "AKIAABCDEFGH12345678",
+        "eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl",
+    ],
+)
+def test_every_shape_is_also_taken_out_of_measured_text(secret):
+    assert redact_values(f"an answer with {secret} in it") == "an answer with [redacted] in it"

@@ -65,7 +65,18 @@ _SHAPES = re.compile(
     r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"  # a signed web token
     r")"
 )
-_SHAPE_STARTS = ("hf_", "api_org_", "nvapi-", "sk-", "gh", "glpat-", "AKIA", "eyJ")
+_SHAPE_STARTS = (
+    "hf_",
+    "api_org_",
+    "nvapi-",
+    "sk-",
+    *(f"gh{kind}_" for kind in "opsur"),
+    "github_pat_",
+    "glpat-",
+    "AKIA",
+    "eyJ",
+)
+"""How each of these shapes begins: most texts hold none, and looking for a word is cheap."""
 _SHORTEST_KNOWN = 6
 """A shorter value would hit ordinary words; its name still gives it away."""
 
