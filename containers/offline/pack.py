@@ -90,18 +90,26 @@ def lab(work: Path) -> None:
     """The committed tree, without tests and documents, and the wheels of the lock file for the other Python."""
     archive = subprocess.run(["git", "-C", str(ROOT), "archive", "HEAD", *TREE], check=True, capture_output=True)
     subprocess.run(["tar", "-x", "-C", str(work / "lab")], input=archive.stdout, check=True)
-    wanted = list(locked((ROOT / "requirements.lock").read_text(encoding="utf-8")))
+    wanted = {line.split("==")[0]: line for line in locked((ROOT / "requirements.lock").read_text(encoding="utf-8"))}
     pins = work / "pins.txt"
-    pins.write_text("\n".join(wanted) + "\n", encoding="utf-8")
-    if subprocess.run(
-        [*DOWNLOAD, "-d", str(work / "whl"), "--require-hashes", "-r", str(pins)], check=False
-    ).returncode:
-        for one in wanted:
-            pins.write_text(one + "\n", encoding="utf-8")
-            asked = ["-d", str(work / "whl"), "--require-hashes", "-r", str(pins)]
-            if subprocess.run([*DOWNLOAD, *asked], check=False, capture_output=True).returncode:
-                source(pins, work / "whl")
+    while True:
+        pins.write_text("\n".join(wanted.values()) + "\n", encoding="utf-8")
+        asked = [*DOWNLOAD, "-d", str(work / "whl"), "--require-hashes", "-r", str(pins)]
+        done = subprocess.run(asked, check=False, capture_output=True, text=True)
+        if not done.returncode:
+            break
+        name = without_wheel(done.stderr)
+        if name not in wanted:
+            raise SystemExit(done.stderr)
+        pins.write_text(wanted.pop(name) + "\n", encoding="utf-8")
+        source(pins, work / "whl")
     pins.unlink()
+
+
+def without_wheel(said: str) -> str:
+    """The package that pip found no wheel for; empty when it failed for another reason."""
+    found = re.search(r"Could not find a version that satisfies the requirement ([A-Za-z0-9._-]+)==", said)
+    return found[1] if found else ""
 
 
 def source(pins: Path, into: Path) -> None:

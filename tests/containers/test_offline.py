@@ -28,6 +28,14 @@ def test_the_lock_file_is_read_for_the_other_python_and_without_the_tools_of_thi
     assert all("--hash=sha256:" in line for line in tool("pack").locked(lock))
 
 
+def test_a_package_without_a_wheel_is_named_so_that_it_is_built():
+    said = (
+        "ERROR: Could not find a version that satisfies the requirement connection-pool==0.0.3 (from versions: 0.0.1)"
+    )
+    assert tool("pack").without_wheel(said) == "connection-pool"
+    assert tool("pack").without_wheel("ERROR: no route to host") == ""
+
+
 @pytest.mark.parametrize("release", ["0.33.0", "0.24.0"])
 def test_every_release_has_its_pins(release):
     pins = (OFFLINE / f"vllm-{release}.txt").read_text(encoding="utf-8").split()
