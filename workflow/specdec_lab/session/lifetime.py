@@ -81,7 +81,8 @@ def measure(job: Job, cells: Sequence[MissingCell], guard: Guard, say: Say) -> N
     Whatever ends this early (a signal, a dead server, a failed cell), the server is stopped and its log kept.
     """
     watch = Watch(job.mode, job.replicate, total=len(cells), say=say)
-    with devices.held(job.spec.server.gpus, say) as held, _server(job, held, guard, say) as live:
+    tell = told(job.mode, job.replicate, say)
+    with devices.held(job.spec.server.gpus, tell) as held, _server(job, held, guard, tell) as live:
         for order, cell in enumerate(cells):
             try:
                 measured = measure_cell(_cell_job(job, cell), live.target, live.lifetime, order, watch, guard)
@@ -93,6 +94,15 @@ def measure(job: Job, cells: Sequence[MissingCell], guard: Guard, say: Say) -> N
             live.lifetime = live.lifetime.model_copy(update={"cells": [*live.lifetime.cells, cell.spec.name]})
             job.store.put_lifetime(live.lifetime)
             watch.done(measured)
+
+
+def told(mode: str, replicate: int, say: Say) -> Say:
+    """`say` with the session's name before each line: two sessions may wait side by side, one on each GPU."""
+
+    def tell(text: str) -> None:
+        say(f"{mode} r{replicate}: {text}")
+
+    return tell
 
 
 def _refuse_spoilt(running: Running) -> None:
@@ -120,7 +130,7 @@ def _server(job: Job, held: Sequence[str], guard: Guard, say: Say) -> Iterator[_
     before = devices.require_idle(held)
     identity = f"{job.mode}-r{job.replicate}-{uuid.uuid4().hex[:12]}"
     _keep_earlier_log(job.log)
-    say(f"{job.mode} r{job.replicate}: starting the server")
+    say("starting the server")
     started, start = now(), time.monotonic()
     running = launcher.start(launch.plan(job.spec.server, job.engine, job.checkpoints, identity, job.log, held))
     live: _Live | None = None
@@ -164,7 +174,7 @@ def _make_ready(
     metrics = running.base_url + engine.metrics_path if engine.metrics_path is not None else None
     if metrics is not None:
         ready.check_speculation(metrics, engine, spec, facts)
-    say(f"{job.mode} r{job.replicate}: server ready after {took:.1f} s")
+    say(f"server ready after {took:.1f} s")
     lifetime = ServerLifetime(
         id=identity,
         started_at=started,
