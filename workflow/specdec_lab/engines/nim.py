@@ -5,7 +5,6 @@ From NVIDIA's documentation; the image is closed. The model comes with the image
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
@@ -49,14 +48,8 @@ class Nim:
 
     def argv(self, spec: ServerSpec, checkpoints: Mapping[str, PurePosixPath], *, host: str, port: int) -> list[str]:
         """Arguments that NIM hands to its backend; they rank above its profile and its environment."""
-        argv = flags(spec.args)
-        if spec.speculative is not None:
-            block = dict(spec.speculative)
-            role = block.get("model")
-            if isinstance(role, str) and role in checkpoints:
-                block["model"] = str(checkpoints[role])
-            argv += ["--speculative-config", json.dumps(block, ensure_ascii=False, allow_nan=False)]
-        return argv
+        models = {role: str(path) for role, path in checkpoints.items()}
+        return flags(spec.args) + vllm_speculation.argv(spec.speculative, models)
 
     def env(self, spec: ServerSpec) -> dict[str, str]:
         """Nothing of the lab's."""

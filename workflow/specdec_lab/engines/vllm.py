@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 
@@ -81,7 +80,8 @@ class Vllm:
         args = {**FAIR_DEFAULTS, **{long_name(name): value for name, value in spec.args.items()}}
         argv = [str(checkpoints["target"]), "--host", host, "--port", str(port)]
         argv += ["--served-model-name", self.served_model(spec, checkpoints), *flags(args)]
-        return argv + _speculation(spec, {role: str(path) for role, path in checkpoints.items()})
+        models = {role: str(path) for role, path in checkpoints.items()}
+        return argv + vllm_speculation.argv(spec.speculative, models)
 
     def env(self, spec: ServerSpec) -> dict[str, str]:
         """Plain logs, no usage reports, no network: checkpoints were fetched before."""
@@ -114,17 +114,7 @@ class Vllm:
     def deploy_command(self, spec: ServerSpec, models: Mapping[str, str]) -> list[str]:
         """`vllm serve` without the flags that only a measurement needs."""
         args = {long_name(k): v for k, v in spec.args.items() if long_name(k) not in MEASURING_ONLY}
-        return ["vllm", "serve", models["target"], *flags(args), *_speculation(spec, models)]
-
-
-def _speculation(spec: ServerSpec, models: Mapping[str, str]) -> list[str]:
-    if spec.speculative is None:
-        return []
-    block = dict(spec.speculative)
-    role = block.get("model")
-    if isinstance(role, str) and role in models:
-        block["model"] = models[role]
-    return ["--speculative-config", json.dumps(block, ensure_ascii=False, allow_nan=False)]
+        return ["vllm", "serve", models["target"], *flags(args), *vllm_speculation.argv(spec.speculative, models)]
 
 
 def _tag(image: str | None) -> str | None:

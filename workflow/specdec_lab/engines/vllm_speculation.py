@@ -5,6 +5,7 @@ Source: `vllm/config/speculative.py` of 0.32 and 0.33 (class SpeculativeConfig a
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -262,3 +263,12 @@ def _schedule(value: JsonValue) -> Iterator[Finding]:
 def lossy(block: Mapping[str, JsonValue] | None) -> bool:
     """Whether this verification may change the text."""
     return block is not None and block.get("rejection_sample_method") in LOSSY_REJECTION
+
+
+def argv(block: Mapping[str, JsonValue] | None, models: Mapping[str, str]) -> list[str]:
+    """The option as vLLM takes it: one element of JSON (case C9), with `model` as the server finds it; [] for none."""
+    if block is None:
+        return []
+    role = block.get("model")
+    found = {"model": models[role]} if isinstance(role, str) and role in models else {}
+    return ["--speculative-config", json.dumps({**block, **found}, ensure_ascii=False, allow_nan=False)]
