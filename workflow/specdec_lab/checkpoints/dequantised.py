@@ -1,25 +1,19 @@
 """A Llama-type GGUF as a Hugging Face folder: weights back to bfloat16, tokenizer and configuration from its metadata.
 
 For engines that read no GGUF. Nothing is trained or tuned: values are what the quantised file holds, in bfloat16.
-The folder's digest is that of the source file and of this recipe, so that it can be made again anywhere.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 import struct
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..records.base import digest, strict_dumps
+from ..records.base import strict_dumps
 from ..records.errors import UserError
-from .checkpoint import Checkpoint, cache_dir, writable_cache
+from .derived import Recipe
 
-RECIPE = 1
-"""Raise it when the files that come out would differ."""
 _CONTROL = 3
 """GGUF's token type for tokens that are no text."""
 _LAYER = {
@@ -34,51 +28,6 @@ _LAYER = {
     "ffn_down": "mlp.down_proj",
 }
 _TOP = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
-
-
-def _digest(source_digest: str) -> str:
-    return digest({"gguf": source_digest, "recipe": RECIPE})
-
-
-def _folder(source: Path, source_digest: str) -> Path:
-    return cache_dir() / "models" / f"{source.stem}-safetensors-{_digest(source_digest)[:12]}"
-
-
-def _checkpoint(folder: Path, source: Path, source_digest: str) -> Checkpoint:
-    size = sum(file.stat().st_size for file in folder.iterdir())
-    return Checkpoint(
-        path=folder, digest=_digest(source_digest), size_bytes=size, origin=f"{source.name}, dequantised to bfloat16"
-    )
-
-
-def locate(source: Path, source_digest: str) -> Checkpoint:
-    """The folder made earlier; UserError (code `not_fetched`) if there is none."""
-    folder = _folder(source, source_digest)
-    if not (folder / "model.safetensors").exists():
-        raise UserError(
-            f"{source.name} was not dequantised yet",
-            place=str(folder),
-            fix="run the checkpoint step first (Snakemake does it by itself)",
-            code="not_fetched",
-        )
-    return _checkpoint(folder, source, source_digest)
-
-
-def make(source: Path, source_digest: str, *, say: Callable[[str], None]) -> Checkpoint:
-    """The folder, made now if it is not there: whole or not at all."""
-    folder = _folder(source, source_digest)
-    if not (folder / "model.safetensors").exists():
-        say(f"dequantising {source.name}")
-        work = Path(tempfile.mkdtemp(dir=writable_cache("models"), prefix=".make-"))
-        try:
-            _write(source, work)
-            work.chmod(0o755)
-            if folder.exists():
-                shutil.rmtree(folder)
-            work.replace(folder)
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-    return _checkpoint(folder, source, source_digest)
 
 
 def _write(source: Path, folder: Path) -> None:
@@ -220,3 +169,6 @@ def _save(path: Path, tensors: Any, config: dict[str, Any]) -> None:
             weights = dequantize(tensor.data, tensor.tensor_type).reshape([int(n) for n in reversed(tensor.shape)])
             part = tensor.name.split(".")[-2]
             file.write(_bfloat16(_unpermuted(weights, heads[part]) if part in heads else weights))
+
+
+RECIPE = Recipe(suffix="safetensors", words="dequantised to bfloat16", version=1, key="recipe", main=None, write=_write)

@@ -141,7 +141,7 @@ class LlamaCpp:
 
     def _flags(self, args: Mapping[str, JsonValue]) -> list[str]:
         """Flags with a value of on or off take the word even where YAML read a truth value."""
-        taking_words = {flag.name for flag in SERVER_FLAGS if flag.kind == "on_off"} | {"flash-attn"}
+        taking_words = {flag.name for flag in SERVER_FLAGS if flag.kind in ("on_off", "on_off_auto")}
         return flags(
             {
                 name: ("on" if value else "off") if name in taking_words and isinstance(value, bool) else value

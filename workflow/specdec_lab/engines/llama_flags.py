@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["text", "whole", "number", "switch", "on_off", "names"]
+Kind = Literal["text", "whole", "number", "switch", "on_off", "on_off_auto", "cache_type", "names"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,9 @@ SERVER_FLAGS = (
     Flag("cache-prompt", "switch", "cache_prompt", note="reuse of the last prompt's prefix"),
     Flag("cache-ram", "whole", "cache_ram_mib", ("cram",), note="MiB of the prompt cache; 0 is off"),
     Flag("fit", "on_off", "fit_params", note="adapt unset arguments to the memory"),
+    Flag("flash-attn", "on_off_auto", "flash_attn_type", ("fa",)),
+    Flag("cache-type-k", "cache_type", "cache_type_k", ("ctk",), note="number format of the cached keys"),
+    Flag("cache-type-v", "cache_type", "cache_type_v", ("ctv",), note="number format of the cached values"),
     Flag("kv-unified", "switch", "kv_unified", ("kvu",)),
     Flag("warmup", "switch", "warmup"),
     Flag("cont-batching", "switch", "cont_batching", ("cb",)),

@@ -26,43 +26,44 @@ class Function:
 
 FUNCTIONS = (
     Function(
-        "merge_opening_hours",
-        """def merge_opening_hours(spans):
-    merged = []
-    for start, end in sorted(spans):
-        if merged and start <= merged[-1][1] + 15:
-            previous_start, previous_end = merged[-1]
-            merged[-1] = (previous_start, max(previous_end, end))
-        else:
-            merged.append((start, end))
-    total_minutes = 0
-    for start, end in merged:
-        total_minutes += end - start
-    return merged, total_minutes
+        "describe_parcel",
+        """def describe_parcel(parcel):
+    width = parcel["width"]
+    height = parcel["height"]
+    depth = parcel["depth"]
+    volume = width * height * depth
+    girth = 2 * (width + height) + depth
+    weight = max(parcel["weight"], volume / 5000)
+    text = "parcel " + parcel["number"]
+    text += ", volume " + str(volume)
+    text += ", girth " + str(girth)
+    text += ", weight " + str(weight)
+    return text
 """,
-        ("merged", "joined"),
-        ("15", "30"),
-        "return [], 0 at once when spans is empty",
+        ("girth", "belt"),
+        ("5000", "4000"),
+        "raise ValueError at once when parcel has no number",
     ),
     Function(
-        "parse_duration",
-        """def parse_duration(text):
-    seconds_per_unit = {"h": 3600, "m": 60, "s": 1}
+        "count_books",
+        """def count_books(shelves):
     total = 0
-    digits = ""
-    for letter in text.strip().lower():
-        if letter.isdigit():
-            digits += letter
-        elif letter in seconds_per_unit and digits:
-            total += int(digits) * seconds_per_unit[letter]
-            digits = ""
-        elif letter != " ":
-            raise ValueError("cannot read duration: " + text)
-    return total
+    borrowed = 0
+    titles = set()
+    for shelf in shelves:
+        for book in shelf["books"]:
+            total += 1
+            titles.add(book["title"])
+            if book["borrowed"]:
+                borrowed += 1
+    print("books:", total)
+    print("titles:", len(titles))
+    print("borrowed:", borrowed)
+    return total - borrowed
 """,
-        ("total", "whole_time"),
-        ("3600", "3601"),
-        "return 0 at once when text is empty",
+        ("borrowed", "lent"),
+        ("1", "2"),
+        "return 0 at once when shelves is empty",
     ),
     Function(
         "rolling_mean",
@@ -122,21 +123,22 @@ FUNCTIONS = (
         "return an empty list at once when words is empty",
     ),
     Function(
-        "settle_balances",
-        """def settle_balances(payments):
-    balances = {}
-    for payer, receiver, amount in payments:
-        balances[payer] = balances.get(payer, 0) - amount
-        balances[receiver] = balances.get(receiver, 0) + amount
-    open_accounts = []
-    for account, balance in sorted(balances.items()):
-        if abs(balance) > 0.01:
-            open_accounts.append((account, round(balance, 2)))
-    return open_accounts
+        "save_settings",
+        """def save_settings(path, settings):
+    lines = []
+    lines.append("language=" + settings["language"])
+    lines.append("theme=" + settings["theme"])
+    lines.append("volume=" + str(settings["volume"]))
+    lines.append("brightness=" + str(settings["brightness"]))
+    lines.append("timeout=" + str(settings.get("timeout", 30)))
+    with open(path, "w") as file:
+        for line in lines:
+            file.write(line + "\\n")
+    return len(lines)
 """,
-        ("balances", "totals"),
-        ("0.01", "0.05"),
-        "return an empty list at once when payments is empty",
+        ("lines", "rows"),
+        ("30", "45"),
+        "return 0 at once when settings is empty",
     ),
     Function(
         "water_plan",
@@ -158,24 +160,21 @@ FUNCTIONS = (
         "return [], 0 at once when beds is empty",
     ),
     Function(
-        "count_steps",
-        """def count_steps(samples, threshold):
-    steps = 0
-    above = False
-    last_step = -10
-    for index, sample in enumerate(samples):
-        if sample > threshold and not above:
-            above = True
-            if index - last_step >= 10:
-                steps += 1
-                last_step = index
-        elif sample < threshold:
-            above = False
-    return steps
+        "mix_paint",
+        """def mix_paint(first, second, share):
+    red = first["red"] * share + second["red"] * (1 - share)
+    green = first["green"] * share + second["green"] * (1 - share)
+    blue = first["blue"] * share + second["blue"] * (1 - share)
+    mixed = {}
+    mixed["red"] = min(255, round(red))
+    mixed["green"] = min(255, round(green))
+    mixed["blue"] = min(255, round(blue))
+    mixed["name"] = first["name"] + " and " + second["name"]
+    return mixed
 """,
-        ("above", "is_above"),
-        ("10", "12"),
-        "return 0 at once when samples is empty",
+        ("mixed", "blend"),
+        ("255", "254"),
+        "return first at once when share is 1",
     ),
 )
 
@@ -197,10 +196,7 @@ def _edits(function: Function) -> dict[str, str]:
 
 
 def _wording(function: Function, edit: str) -> str:
-    return (
-        f"Rewrite this Python function with one small change. {edit} "
-        f"Return the whole function and nothing else.\n\n{function.source}"
-    )
+    return f"Write out the full file again with this one change: {edit}\n\n```python\n{function.source}```"
 
 
 def _texts(functions: list[Function]) -> list[tuple[str, str]]:
