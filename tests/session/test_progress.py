@@ -57,5 +57,13 @@ def test_the_last_cell_says_nothing_of_the_session(clock: Clock) -> None:
     assert progress.line("chat_c4", 15, 15).endswith("15/15 requests  0:10")
 
 
+def test_the_speed_so_far_is_shown_as_soon_as_tokens_are_known(clock: Clock) -> None:
+    progress = Progress("ngram r1", 1, clock)
+    progress.begin()
+    clock.now += 10
+    assert "5/15 requests  152.1 tok/s so far  0:10, about 0:20 left" in progress.line("chat_c4", 5, 15, 1521)
+    assert "so far" not in progress.line("chat_c4", 5, 15, 0)
+
+
 def test_times_are_written_as_people_write_them() -> None:
     assert [minutes(s) for s in (0, 9.6, 65, 3599, 3725, -1)] == ["0:00", "0:10", "1:05", "59:59", "1:02:05", "0:00"]

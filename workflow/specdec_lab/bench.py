@@ -28,6 +28,8 @@ from .records.errors import UserError
 from .records.prompt import Prompt
 from .records.spec import CellSpec, Deadlines, Load, Objective, ServerSpec, SessionSpec
 from .records.stack import Engine, Stack
+from .session.progress import Progress
+from .session.watch import live
 
 Say = Callable[[str], None]
 SETTLE_S = 20.0
@@ -70,7 +72,7 @@ def measure(asked: Asked, say: Say) -> Cell:
     with Client(endpoint) as client:
 
         def send(some: Sequence[Prompt], what: str) -> Measured:
-            return client.measure(
+            made = client.measure(
                 some,
                 asked.load,
                 deadlines=asked.deadlines,
@@ -78,9 +80,11 @@ def measure(asked: Asked, say: Say) -> Cell:
                 ignore_eos=asked.ignore_eos,
                 extra_body=extra,
                 objective=asked.objective,
-                on_progress=lambda done, of: say(f"{what}: {done} of {of}") if done == of else None,
+                on_progress=live(Progress("bench", 1), what, say),
                 selftest=selftest,
             )
+            say(f"{what}: {len(made.rows)} of {len(some)}")
+            return made
 
         warm = send(warm_prompts, "warm-up") if warm_prompts else None
         before = None if metrics_url is None or names is None else settle(metrics_url, names, limit_s=SETTLE_S)

@@ -93,16 +93,18 @@ class Client:
         ignore_eos: bool = False,
         extra_body: Mapping[str, JsonValue] | None = None,
         objective: Objective | None = None,
-        on_progress: Callable[[int, int], None] | None = None,
+        on_progress: Callable[[int, int, int], None] | None = None,
         give_up: Callable[[], str | None] | None = None,
         selftest: ClientProof | None = None,
     ) -> Measured:
         """Send each prompt exactly once under this load and return one row for each that was sent.
 
         Prompts are never repeated to fill a number: who wants more requests gives more prompts. `on_progress(ended,
-        all)` and `give_up()` are called about five times a second and must be quick; a reason from `give_up` (the
-        server died) aborts the cell, as does a run of failures. Rows of an aborted cell are kept, the summary then says
-        `completed: false`. `selftest`: what the self-test found on this machine; goes into the cell's proof.
+        all, tokens)` and `give_up()` are called about five times a second and must be quick; `tokens` are those of the
+        answers read so far, which is 0 until the end where answers are read only then (TLS, and systems whose kernel
+        gives no times). A reason from `give_up` (the server died) aborts the cell, as does a run of failures. Rows of
+        an aborted cell are kept, the summary then says `completed: false`. `selftest`: what the self-test found on this
+        machine; goes into the cell's proof.
 
         UserError when nothing listens at the endpoint, when the load is neither a concurrency nor a rate, or when an
         extra field may not be set.
@@ -127,15 +129,23 @@ class Client:
         requests = wires(self.endpoint, bodies)
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         made: dict[int, Row] = {}
+        tokens = 0
         known: dict[bytes, str] = {}
 
         def digest(exchange: Exchange) -> None:
+            nonlocal tokens
             wanted = int(bodies[exchange.number]["max_tokens"]) if ignore_eos else None
             stamps = clock.arrivals(exchange)
-            made[exchange.number] = row(
+            one = row(
                 exchange, stamps, prompts[exchange.number], started_at=offer.started_at, max_tokens=wanted, known=known
             )
+            made[exchange.number] = one
+            tokens += one.completion_tokens or 0
             exchange.let_go()
+
+        def progress(ended: int, of: int) -> None:
+            if on_progress is not None:
+                on_progress(ended, of, tokens)
 
         offer = Offer(
             self._reactor,
@@ -144,7 +154,7 @@ class Client:
             deadlines or Deadlines(),
             digest,
             give_up=give_up,
-            on_progress=on_progress,
+            on_progress=progress,
         )
         collecting = gc.isenabled()
         gc.disable()
@@ -158,8 +168,7 @@ class Client:
             cpu_s = time.process_time() - cpu
             if collecting:
                 gc.enable()
-        if on_progress is not None:
-            on_progress(offer.ended, len(requests))
+        progress(offer.ended, len(requests))
         rows = [made[number] for number in sorted(made)]
         completed = offer.aborted is None
         return Measured(

@@ -145,7 +145,7 @@ def _send(
     job: CellJob,
     target: Target,
     chosen: Sequence[Prompt],
-    on_progress: Callable[[int, int], None] | None,
+    on_progress: Callable[[int, int, int], None] | None,
 ) -> Measured:
     return client.measure(
         chosen,

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import select
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TextIO
 
 from ..records.cell import Cell, GpuSample
 from .progress import Progress
+
+TERMINAL_S = 1.0
+"""Shortest time between two drawings of the line on a terminal."""
+
+PLAIN_S = 15.0
+"""Shortest time between two lines of a running cell where there is no terminal."""
 
 
 @dataclass
@@ -21,24 +31,15 @@ class Samples:
 
 
 class Watch:
-    """Progress of one session for a person: quiet and line by line where there is no terminal."""
+    """Progress of one session for a person."""
 
     def __init__(self, mode: str, replicate: int, *, total: int, say: Callable[[str], None]) -> None:
         self._progress = Progress(f"{mode} r{replicate}", total)
         self._say = say
 
-    def cell(self, name: str) -> Callable[[int, int], None]:
-        """A callback for one cell; on a terminal it keeps one line up to date."""
-        self._progress.begin()
-        terminal = sys.stderr.isatty()
-
-        def show(ended: int, of: int) -> None:
-            if terminal:
-                width = shutil.get_terminal_size().columns
-                sys.stderr.write(f"\r\033[K  {self._progress.line(name, ended, of)}"[: width + 3])
-                sys.stderr.flush()
-
-        return show
+    def cell(self, name: str) -> Callable[[int, int, int], None]:
+        """A cell begins: what `live` gives for it."""
+        return live(self._progress, name, self._say)
 
     def done(self, cell: Cell) -> None:
         """The line of a finished cell."""
@@ -66,6 +67,52 @@ class Watch:
             yield samples
         samples.readings = readings
         samples.energy_j = energy()
+
+
+def live(progress: Progress, name: str, say: Callable[[str], None]) -> Callable[[int, int, int], None]:
+    """Begin a cell and give what shows it: on a terminal one line kept up to date, else a plain line now and then.
+
+    What it gives takes requests ended, all of them, and the tokens of those that ended. It is called from the loop that
+    measures, so most calls only compare two times, and nothing is written that would have to wait (a terminal that was
+    stopped with Ctrl-S, a full pipe).
+    """
+    progress.begin()
+    stream, clock = sys.stderr, progress.clock
+    terminal = stream.isatty()
+    period = TERMINAL_S if terminal else PLAIN_S
+    due = clock() + (0 if terminal else period)
+    drawn = False
+
+    def show(ended: int, of: int, tokens: int) -> None:
+        nonlocal due, drawn
+        now = clock()
+        if ended == of:
+            if drawn and _takes(stream):
+                stream.write("\r\033[K")
+                stream.flush()
+                drawn = False
+            return
+        if now < due or not _takes(stream):
+            return
+        due = now + period
+        line = f"  {progress.line(name, ended, of, tokens)}"
+        if terminal:
+            stream.write(f"\r\033[K{line[: shutil.get_terminal_size().columns - 1]}")
+            stream.flush()
+            drawn = True
+        else:
+            say(line)
+
+    return show
+
+
+def _takes(stream: TextIO) -> bool:
+    """Whether the stream would take a line now, without waiting for whoever reads it."""
+    with contextlib.suppress(io.UnsupportedOperation, OSError, ValueError):
+        poll = select.poll()
+        poll.register(stream.fileno(), select.POLLOUT)
+        return bool(poll.poll(0))
+    return True
 
 
 def _number(value: float | None, unit: str) -> str:
