@@ -111,6 +111,17 @@ def test_a_second_file_is_laid_upon_the_first(tmp_path):
     assert config.modes["ngram"].speculative == {"method": "ngram-simple", "ngram-simple-size-n": 6}
 
 
+def test_prompts_of_the_second_file_have_kinds_of_their_own(tmp_path):
+    (tmp_path / "a.yaml").write_text(GOOD + "workload: {requests: 5, kinds: [code], max_tokens: {code: 9}}\n")
+    own, same = tmp_path / "own.yaml", tmp_path / "same.yaml"
+    own.write_text("workload: {prompts: traffic.jsonl, max_tokens: {support: 7}}\n")
+    same.write_text("workload: {requests: 6}\n")
+    found = load_config([tmp_path / "a.yaml", own]).config.workload
+    assert (found.requests, found.kinds, found.max_tokens) == (5, None, {"support": 7})
+    found = load_config([tmp_path / "a.yaml", same, same]).config.workload
+    assert (found.requests, found.kinds, found.max_tokens) == (6, ["code"], {"code": 9})
+
+
 def test_a_fault_of_the_second_file_is_placed_there(tmp_path):
     (tmp_path / "a.yaml").write_text(GOOD)
     (tmp_path / "b.yaml").write_text("\nnam: y\n")

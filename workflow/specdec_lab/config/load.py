@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
@@ -58,7 +58,8 @@ def load_config(files: Sequence[Path]) -> LoadedConfig:
     """Read one config, or several laid upon each other in order (later ones win); ConfigError names every fault."""
     document = load(files[0])
     for file in files[1:]:
-        document = overlay(document, load(file))
+        over = load(file)
+        document = overlay(_without_its_kinds(document, over), over)
     problems: list[Problem] = []
     data = _known(models.LabConfig, document.data, (), problems)
     try:
@@ -70,6 +71,17 @@ def load_config(files: Sequence[Path]) -> LoadedConfig:
     loaded = LoadedConfig(config, document)
     loaded.refuse(list(_cross_checks(config)))
     return loaded
+
+
+def _without_its_kinds(under: Document, over: Document) -> Document:
+    """`under` without what it says of its prompts' kinds, where `over` brings prompts of its own: they have others."""
+    ours, theirs = under.data.get("workload"), over.data.get("workload")
+    if not isinstance(ours, Mapping) or not isinstance(theirs, Mapping):
+        return under
+    if "prompts" not in theirs or theirs["prompts"] == ours.get("prompts"):
+        return under
+    kept = {key: value for key, value in ours.items() if key not in ("kinds", "max_tokens")}
+    return Document({**under.data, "workload": kept}, under.places)
 
 
 _BLOCKS: list[type[models.Block]] = [
