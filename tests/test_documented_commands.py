@@ -23,7 +23,7 @@ import typer
 
 from specdec_lab import cli
 from specdec_lab.bundle import archive
-from specdec_lab.client.scripted import DONE, Script, ScriptedServer, Seen, delta, paced, sse, usage
+from specdec_lab.client.scripted import DONE, Script, ScriptedServer, Seen, Step, delta, paced, sse, usage
 from specdec_lab.records.cell import Cell
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -55,6 +55,7 @@ RUN = {
     DECIDES: f"specdec diff {PUBLISHED} {JUDGED} --fail-on slower:5% --fail-on decision",
     "specdec compare": f"specdec compare {JUDGED}",
     "specdec pack results/<name>": f"specdec pack {JUDGED}",
+    f"specdec probe results/<name> --base-url {ENDPOINT}": f"specdec probe {JUDGED} --base-url {ENDPOINT}",
     "sha256sum -c": "cd unpacked/* && sha256sum -c MANIFEST.sha256",
     "snakemake -n": "snakemake -n",
     "snakemake --unlock": "snakemake --unlock",
@@ -102,15 +103,12 @@ ELSEWHERE = {
     "promtool test rules containers/monitoring/rules.test.yml": (
         "tests/monitoring/test_monitoring.py::test_m38_the_rules_are_valid_and_their_own_tests_pass"
     ),
-    f"specdec probe results/<name> --base-url {ENDPOINT}": (
-        "tests/session/test_probe.py::test_d4_the_gap_is_taken_where_the_texts_part"
-    ),
     "kill -TERM": (
         "tests/workflow/test_killed.py::"
         "test_e7_a_run_killed_at_random_moments_ends_with_the_same_cells_and_nothing_measured_twice"
     ),
 }
-"""Command -> the test that does what it does."""
+"""Command -> the test that goes the way it goes."""
 
 NOT_HERE = {
     "make test": "it runs this test",
@@ -229,8 +227,16 @@ class Lab:
 
 
 def answer(seen: Seen) -> Script:
+    """A stream of two chunks; for the questions of `specdec probe` a model's name, and two tokens nearly as likely."""
     if seen.method == "GET":
-        return Script(status=404)
+        models = json.dumps({"data": [{"id": "m"}]}).encode()
+        return (
+            Script([Step(0, models)], content_type="application/json") if "models" in seen.path else Script(status=404)
+        )
+    if not seen.json.get("stream"):
+        listed = [{"token": "a", "logprob": -0.69}, {"token": "b", "logprob": -0.71}]
+        said = {"choices": [{"logprobs": {"content": [{"token": "a", "top_logprobs": listed}]}}]}
+        return Script([Step(0, json.dumps(said).encode())], content_type="application/json")
     return paced([sse(delta(content="a")), sse(delta(finish="stop")), sse(usage(2)), DONE])
 
 
@@ -298,6 +304,8 @@ def test_the_commands_work_as_written(lab: Lab, line: str) -> None:
     if "--help" in line:
         asked = [command for command, (short, _) in SHORT.items() if short == line]
         assert all(flag in done.stdout for command in asked for flag in flags(command))
+    if line.startswith("specdec probe"):
+        assert (lab.folder / JUDGED / "probe.json").exists()
     if line == BENCH:
         assert Cell.read(lab.folder / "cell.json").summary.failed == 0
 
