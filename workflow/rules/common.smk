@@ -25,4 +25,4 @@ wildcard_constraints:
 onerror:
     from specdec_lab.session.aftermath import after_error
 
-    after_error(LAB.results)
+    after_error(LAB.results, LAB.asked)

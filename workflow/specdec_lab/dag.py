@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import __version__, prompts
+from .asked import Asked
 from .config.load import load_config
 from .config.plan import plan
 from .config.resolve import Matrix, resolve
@@ -92,6 +93,11 @@ class Lab:
     def cell_names(self) -> list[str]:
         """File stems of the cells of every session."""
         return [cell.name for cell in self.matrix.cells]
+
+    @property
+    def asked(self) -> Asked:
+        """Which files of the results folder this config asks for."""
+        return Asked.by(plan(self.matrix))
 
     def session_files(self) -> list[str]:
         """Every file of every session, in the order in which they run."""

@@ -1,7 +1,8 @@
-"""Reads a results folder, one workload and load at a time, in bounded memory; and the plan that it was made by.
+"""Reads what a results folder has of the run, one workload and load at a time, in bounded memory.
 
-A folder may hold thousands of cells. Only those of one kind and load are in memory at once, and of each request only
-what judging needs. A file that cannot be read is no reason to stop: it becomes a cell with a reason.
+Which files belong to the run says `asked`. A folder may hold thousands of cells. Only those of one kind and load are in
+memory at once, and of each request only what judging needs. A file that cannot be read is no reason to stop: it becomes
+a cell with a reason.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from pydantic import ValidationError
-from pydantic_core import from_json
 
+from ..asked import Asked, resolved_plan, session_folders
 from ..records.decision import Plan, PlannedMode
 from ..records.errors import UserError
 from ..records.session import Failure, Session
@@ -22,8 +23,6 @@ from .cells import NO_SERVER, Measured, first_problem, read_cell
 from .theory import draft_length, method_of
 
 Kept = TypeVar("Kept", Failure, Session)
-
-NOT_CELLS = frozenset({"session.json", "failure.json"})
 
 
 class Source(Protocol):
@@ -39,7 +38,7 @@ class Source(Protocol):
 
 @dataclass(slots=True)
 class Folder:
-    """What lies in a results folder: the plan, the files of the cells, the failures and the sessions."""
+    """What a results folder has of its run: the plan, the files of the cells, the failures and the sessions."""
 
     root: Path
     plan: Plan
@@ -57,37 +56,30 @@ class Folder:
 
 def open_folder(results: Path) -> Folder:
     """Index a results folder; UserError when there is nothing in it to compare."""
-    sessions_folder = results / "sessions"
-    if not sessions_folder.is_dir():
+    if not (results / "sessions").is_dir():
         raise UserError(
             "there are no measured sessions here",
             place=str(results),
             fix="give the folder that holds `sessions/`, or run the workflow first",
             code="no_results",
         )
+    plan = resolved_plan(results)
     paths: dict[str, list[tuple[str, int, Path]]] = {}
     failures: list[Failure] = []
     sessions: list[Session] = []
-    for folder in sorted(sessions_folder.glob("*/r*"), key=lambda path: (path.parent.name, _number(path.name))):
-        start = _number(folder.name)
-        if start is None or not folder.is_dir():
-            continue
-        mode = folder.parent.name
-        for path in sorted(folder.glob("*.json")):
-            if path.name not in NOT_CELLS:
-                paths.setdefault(path.stem, []).append((mode, start, path))
-        failures.extend(_records(Failure, folder / "failure.json"))
-        sessions.extend(_records(Session, folder / "session.json"))
+    for one in session_folders(results, Asked.by(plan)):
+        for path in one.cells:
+            paths.setdefault(path.stem, []).append((one.mode, one.replicate, path))
+        failures.extend(_records(Failure, one.failure))
+        sessions.extend(_records(Session, one.session))
     if not paths and not failures:
         raise UserError(
-            "no cell was measured here", place=str(sessions_folder), fix="run the workflow first", code="no_results"
+            "no cell was measured here" if plan is None else "no cell that the config asks for was measured here",
+            place=str(results / "sessions"),
+            fix="run the workflow first",
+            code="no_results",
         )
-    plan = read_plan(results, paths, failures)
-    return Folder(results, plan, paths, failures, sessions)
-
-
-def _number(name: str) -> int | None:
-    return int(name[1:]) if name[:1] == "r" and name[1:].isdigit() else None
+    return Folder(results, plan or _plan_from(results.resolve().name, paths, failures), paths, failures, sessions)
 
 
 def _records(kind: type[Kept], path: Path) -> list[Kept]:
@@ -103,29 +95,6 @@ def _records(kind: type[Kept], path: Path) -> list[Kept]:
             fix="delete the file and run again; only its session is repeated",
             code="unreadable",
         ) from error
-
-
-def read_plan(results: Path, paths: dict[str, list[tuple[str, int, Path]]], failures: list[Failure]) -> Plan:
-    """The plan from `config.resolved.json`; else read off the cells that are there."""
-    path = results / "config.resolved.json"
-    if path.is_file():
-        try:
-            content = from_json(path.read_bytes(), allow_inf_nan=False)
-        except ValueError as error:
-            raise UserError(
-                f"not JSON: {error}", place=str(path), fix="run the workflow again", code="unreadable"
-            ) from error
-        if isinstance(content, dict) and content.get("plan") is not None:
-            try:
-                return Plan.model_validate(content["plan"])
-            except ValidationError as error:
-                raise UserError(
-                    f"the plan is not understood: {first_problem(error)}",
-                    place=f"{path}: plan",
-                    fix="write it with the lab's own version",
-                    code="unreadable",
-                ) from error
-    return _plan_from(results.resolve().name, paths, failures)
 
 
 def _plan_from(name: str, paths: dict[str, list[tuple[str, int, Path]]], failures: list[Failure]) -> Plan:

@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from ..asked import Asked, asked, session_folders
 from ..provenance.code import PACKAGE
 from ..records.base import Finding
 from ..records.session import Session
@@ -45,19 +46,25 @@ class Contents:
 
 
 def collect(results: Path, project: Path, store: Path, traffic: str | None) -> Contents:
-    """Everything that belongs to the results folder. Links are never followed, special files never opened (E9).
+    """Everything that belongs to the run of this folder. Links are never followed, special files never opened (E9).
 
     `project` is the folder in which Snakemake runs; `store` the cell store; `traffic` the user's own prompts file as
     the config names it.
     """
     found = Contents()
     inside = f"results/{results.name}"
+    wanted = asked(results)
+    others = 0
     for path in _walk(results, inside, found):
         relative = path.relative_to(results).as_posix()
-        if not _is_passing(relative):
+        if not wanted.holds(relative):
+            others += 1
+        elif not _is_passing(relative):
             found.files[f"{inside}/{relative}"] = path
-    _cells(results, store, found)
-    _metadata(project, inside, found)
+    if others:
+        found.leave("not_asked_for", inside, f"{others} files of sessions and cells that the config does not ask for")
+    _cells(results, wanted, store, found)
+    _metadata(project, inside, wanted, found)
     _workflow(project, found)
     if traffic is not None:
         _traffic(traffic, project, found)
@@ -91,16 +98,16 @@ def _closed(error: OSError, found: Contents) -> None:
     found.leave("unreadable", Path(error.filename or "?").name, error.strerror or "cannot be read")
 
 
-def _cells(results: Path, store: Path, found: Contents) -> None:
+def _cells(results: Path, wanted: Asked, store: Path, found: Contents) -> None:
     """The cells as the store has them, so that an unpacked bundle measures nothing again; and their servers."""
     kept = Store(store)
     missing = 0
-    for path in sorted(results.glob("sessions/*/r*/session.json")):
+    for one in session_folders(results, wanted):
         try:
-            session = Session.read(path)
+            session = Session.read(one.session)
         except (OSError, ValidationError):
             continue  # the packer refuses or notes unreadable records itself
-        for key in session.cells.values():
+        for key in (key for name, key in session.cells.items() if wanted.cell(name)):
             cell = kept.path(key)
             if cell.is_file() and not cell.is_symlink():
                 found.files[f"cells/{cell.relative_to(store).as_posix()}"] = cell
@@ -114,7 +121,7 @@ def _cells(results: Path, store: Path, found: Contents) -> None:
         found.leave("not_in_store", "cells/", f"{missing} cells are not in the store; their copies in the results are")
 
 
-def _metadata(project: Path, inside: str, found: Contents) -> None:
+def _metadata(project: Path, inside: str, wanted: Asked, found: Contents) -> None:
     """Snakemake's own records of these outputs: without them a later change of a param would go unseen."""
     folder = project / METADATA
     for path in sorted(folder.rglob("*")):
@@ -122,7 +129,9 @@ def _metadata(project: Path, inside: str, found: Contents) -> None:
             continue
         relative = path.relative_to(folder)
         output = recorded_output(relative.parts)
-        if output is not None and output.startswith(f"{inside}/") and not output.startswith(f"{inside}/bundle/"):
+        if output is None or not output.startswith(f"{inside}/") or output.startswith(f"{inside}/bundle/"):
+            continue
+        if wanted.holds(output.removeprefix(f"{inside}/")):
             found.files[f"{METADATA}/{relative.as_posix()}"] = path
     if not any(name.startswith(METADATA) for name in found.files):
         found.leave("no_metadata", METADATA, "Snakemake has no record of these results here")

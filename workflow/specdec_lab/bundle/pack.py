@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..asked import resolved_plan, session_folders
 from ..provenance.code import digest as code_digest
 from ..provenance.redact import redact, redact_values, secret_values
 from ..records.base import Finding, strict_dumps, strict_loads, write_text_atomic
@@ -160,10 +161,19 @@ def _comparison(results: Path) -> Comparison:
         raise UserError(
             "There is no table yet, so there is nothing to keep.",
             place=str(path),
-            fix=f"Run the workflow, or `specdec compare {results.name}` for what was measured so far.",
+            fix=f"Run the workflow, or `specdec compare {results}` for what was measured so far.",
             code="no_results",
         )
-    return Comparison.read(path)
+    comparison = Comparison.read(path)
+    plan = resolved_plan(results)
+    if plan is not None and comparison.plan != plan:
+        raise UserError(
+            "The table was made for another config than the one that stands here now.",
+            place=str(path),
+            fix=f"Run the workflow, or `specdec compare {results}` for what was measured so far.",
+            code="old_table",
+        )
+    return comparison
 
 
 def _resolved(results: Path) -> dict[str, Any] | None:
@@ -178,8 +188,9 @@ def _require_stacks(results: Path) -> None:
     """M10: a number without its stack is refused."""
     bare = [
         path.relative_to(results).as_posix()
-        for path in sorted(results.glob("sessions/*/r*/*.json"))
-        if path.name not in ("session.json", "failure.json") and not path.is_symlink() and not _says_stack(path)
+        for one in session_folders(results)
+        for path in one.cells
+        if not path.is_symlink() and not _says_stack(path)
     ]
     if bare:
         raise UserError(
@@ -203,13 +214,13 @@ def _times(results: Path) -> tuple[str | None, str | None]:
     """First start and last end of a server, from the sessions' own records."""
     starts: list[str] = []
     ends: list[str] = []
-    for path in results.glob("sessions/*/r*/session.json"):
+    for one in session_folders(results):
         try:
-            lifetimes = strict_loads(path.read_bytes())["lifetimes"]
+            lifetimes = strict_loads(one.session.read_bytes())["lifetimes"]
         except (OSError, ValueError, KeyError):
             continue
-        starts += [one["started_at"] for one in lifetimes]
-        ends += [one["stopped_at"] for one in lifetimes if one.get("stopped_at")]
+        starts += [life["started_at"] for life in lifetimes]
+        ends += [life["stopped_at"] for life in lifetimes if life.get("stopped_at")]
     return min(starts, default=None), max(ends, default=None)
 
 

@@ -57,7 +57,7 @@ def _config(config: Path | None) -> tuple[Needs, list[Line]]:
         for mode, roles in lab.matrix.roles.items()
         for role, name in roles.items()
     }
-    needs = Needs([s.server for s in sessions.values()], named, lab.results, known=True)
+    needs = Needs([s.server for s in sessions.values()], named, lab.results, known=True, asked=lab.asked)
     count = f"{len(sessions)} modes, {len(lab.matrix.cells)} cells each, {len(lab.matrix.order)} server starts"
     return needs, [Line(check="config", status="ok", found=f"{config}: {count}")]
 
@@ -75,5 +75,5 @@ def _failed_sessions(needs: Needs) -> list[Line]:
             found=f"mode {failure.mode}, replicate {failure.replicate}: {failure.cause}",
             fix=failure.fix,
         )
-        for failure in failures(Path(needs.results))
+        for failure in failures(Path(needs.results), needs.asked)
     ]

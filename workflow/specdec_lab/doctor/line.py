@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from ..asked import Asked
 from ..records.base import Record
 from ..records.spec import CheckpointSpec, ServerSpec
 
@@ -31,6 +32,8 @@ class Needs:
     results: str = "results"
     known: bool = False
     """Whether there is a config that could be read."""
+    asked: Asked = field(default_factory=Asked)
+    """The sessions and cells that it asks for."""
 
     @property
     def gpus(self) -> int:

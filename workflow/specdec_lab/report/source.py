@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from ..asked import session_folders
 from ..records.cell import Cell
 from ..records.comparison import CellResult, Comparison
 from ..records.decision import Decision
@@ -84,14 +85,15 @@ def read(folder: Path) -> Results:
     sessions: list[Session] = []
     cells: list[Cell] = []
     unreadable: list[str] = []
-    for path in sorted(folder.glob("sessions/*/r*/*.json")):
-        try:
-            if path.name == "session.json":
-                sessions.append(Session.read(path))
-            elif path.name != "failure.json":
-                cells.append(Cell.read(path))
-        except (OSError, ValidationError):
-            unreadable.append(str(path.relative_to(folder)))
+    for one in session_folders(folder):
+        for path in sorted([*one.cells, *([one.session] if one.session.is_file() else [])]):
+            try:
+                if path == one.session:
+                    sessions.append(Session.read(path))
+                else:
+                    cells.append(Cell.read(path))
+            except (OSError, ValidationError):
+                unreadable.append(str(path.relative_to(folder)))
     return Results(folder, comparison, decision, sessions, cells, unreadable)
 
 
