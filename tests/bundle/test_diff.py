@@ -140,3 +140,22 @@ def test_a_condition_that_does_not_exist_is_refused_with_the_list(wrong: str) ->
 def test_what_holds_no_table_is_refused(results: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no table"):
         diff(results, tmp_path)
+
+
+@pytest.mark.parametrize("gone", ["sessions/ngram", "sessions/ngram/r2", "sessions/ngram/r2/code_c1.json"])
+def test_a_table_without_the_cells_behind_it_is_refused(results: Path, other: Path, gone: str) -> None:
+    path = other / gone
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+    with pytest.raises(UserError, match="do not have their measured cells"):
+        diff(results, other)
+
+
+@pytest.mark.parametrize("name", ["comparison.json", "decision.json"])
+@pytest.mark.parametrize("content", ["{", '{"schema_version": 99}', ""])
+def test_a_file_that_cannot_be_read_is_named(results: Path, other: Path, name: str, content: str) -> None:
+    (other / name).write_text(content)
+    with pytest.raises(UserError, match=f"{name} is not of this version"):
+        diff(results, other)

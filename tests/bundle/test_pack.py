@@ -196,3 +196,10 @@ def test_snakemakes_records_are_found_by_what_they_are_about() -> None:
     assert recorded_output(("cmVzdWx0cy9kMi9wcm9tcHRzLmpzb25s",)) == "results/d2/prompts.jsonl"
     assert recorded_output(("@cmVzdWx0cy9kMi9w", "cm9tcHRzLmpzb25s")) == "results/d2/prompts.jsonl"
     assert recorded_output(("not base64!",)) is None
+
+
+@pytest.mark.parametrize("content", ["{", "[]", ""])
+def test_a_table_that_cannot_be_read_is_named(results: Path, content: str) -> None:
+    (results / "comparison.json").write_text(content)
+    with pytest.raises(UserError, match=r"comparison\.json is not of this version"):
+        pack(results)

@@ -155,3 +155,66 @@ def test_what_is_no_bundle_is_said_to_be_none(tmp_path: Path) -> None:
     cut.write_bytes(b"\x1f\x8b\x08\x00" + b"\0" * 20)
     with pytest.raises(UserError):
         verify.verify(cut)
+
+
+def test_a_cut_archive_is_refused_wherever_it_is_cut(results: Path, tmp_path: Path) -> None:
+    content = pack(results).read_bytes()
+    for left in (0, 5, 1000, len(content) // 2, len(content) - 200, len(content) - 4):
+        path = tmp_path / f"cut{left}.tar.gz"
+        path.write_bytes(content[:left])
+        with pytest.raises(UserError, match="no bundle that can be read"):
+            verify.verify(path)
+
+
+@pytest.mark.parametrize("place", [0.5, -6])
+def test_an_archive_with_a_changed_byte_is_refused(results: Path, tmp_path: Path, place: float) -> None:
+    content = bytearray(pack(results).read_bytes())
+    content[int(place * len(content)) if place > 0 else int(place)] ^= 0xFF
+    path = tmp_path / "changed.tar.gz"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="no bundle that can be read"):
+        verify.verify(path)
+
+
+def test_checksums_that_are_no_text_fail(folder: Path) -> None:
+    (folder / CHECKSUMS).write_bytes(b"\xff\xfe")
+    assert outcome(folder)["checksums"] == "fail"
+
+
+def test_a_probe_that_is_none_is_told_by_the_check_of_the_tables(folder: Path) -> None:
+    own = folder / "results/made/bundle/manifest.json"
+    (folder / "results/made/probe.json").write_text("{")
+    manifest = Manifest.read(own)
+    probe = Packed(path="results/made/probe.json", sha256="", size=0)
+    own.write_text(strict_dumps(manifest.model_copy(update={"files": [*manifest.files, probe]})))
+    reseal(folder)
+    found = {check.name: check for check in verify.verify(folder).checks}
+    assert (found["checksums"].outcome, found["formats"].outcome, found["tables"].outcome) == ("ok", "fail", "fail")
+    assert "probe.json is not of this version" in found["tables"].told[0]
+
+
+@pytest.mark.parametrize("path", ["../../secret", "/etc/passwd"])
+def test_a_manifest_that_names_files_outside_is_refused(folder: Path, path: str) -> None:
+    own = folder / "results/made/bundle/manifest.json"
+    manifest = Manifest.read(own)
+    own.write_text(
+        strict_dumps(manifest.model_copy(update={"files": [*manifest.files, Packed(path=path, sha256="0", size=0)]}))
+    )
+    with pytest.raises(UserError, match="outside the bundle"):
+        verify.verify(folder)
+
+
+@pytest.mark.parametrize("name", ["../../elsewhere", "other"])
+def test_a_manifest_of_other_results_is_refused(folder: Path, name: str) -> None:
+    own = folder / "results/made/bundle/manifest.json"
+    own.write_text(strict_dumps(Manifest.read(own).model_copy(update={"name": name})))
+    with pytest.raises(UserError, match="lies among other results"):
+        verify.verify(folder)
+
+
+def test_a_fault_in_an_archive_names_the_archive(tmp_path: Path) -> None:
+    path = tmp_path / "bare.tar.gz"
+    archive.write(path, "bare", [("readme", b"x")])
+    with pytest.raises(UserError, match="no manifest") as told:
+        verify.verify(path)
+    assert told.value.place.startswith(str(path))

@@ -16,6 +16,7 @@ from pydantic_core import from_json
 
 from .records.decision import Plan
 from .records.errors import UserError
+from .records.reading import first_problem
 
 SESSION, FAILURE = "session.json", "failure.json"
 _RECORDS = frozenset({SESSION, FAILURE})
@@ -125,10 +126,8 @@ def resolved_plan(results: Path) -> Plan | None:
     try:
         return Plan.model_validate(content["plan"])
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
         raise UserError(
-            f"the plan is not understood: {where}: {first['msg']}",
+            f"the plan is not understood: {first_problem(error)}",
             place=f"{path}: plan",
             fix="write it with the lab's own version",
             code="unreadable",

@@ -19,6 +19,7 @@ from ..quantities import median, percentile
 from ..records.base import Finding
 from ..records.cell import SCHEMA_VERSION, Acceptance, CounterWindow, Summary
 from ..records.cell import ClientProof as Client
+from ..records.reading import first_problem
 from ..records.spec import CellSpec, Load, ServerSpec, SessionSpec
 from ..records.stack import Stack
 from .findings import finding
@@ -263,12 +264,6 @@ def _heat(samples: list[dict[str, Any]]) -> Heat:
         power_w=fmean(powers) if powers else None,
         throttle=tuple(sorted({reason for one in samples for reason in one.get("throttle") or []})),
     )
-
-
-def first_problem(error: ValidationError) -> str:
-    """Where and what, of the first thing that is wrong."""
-    one = error.errors()[0]
-    return f"{'.'.join(str(part) for part in one['loc'])}: {one['msg']}"
 
 
 def _unreadable(path: Path, mode: str, start: int, why: str) -> Measured:

@@ -14,6 +14,7 @@ from ..records.base import Finding
 from ..records.comparison import CellResult, Comparison, FailedMode, Floor, Start
 from ..records.decision import PlannedMode
 from ..records.probe import Probe
+from ..records.reading import must_read
 from ..records.spec import CellSpec, SessionSpec
 from ..records.stack import Stack
 from ..records.verdict import Verdict
@@ -76,7 +77,7 @@ def read_ties(results_dir: Path) -> Ties:
     path = results_dir / PROBE_FILE
     if not path.is_file():
         return {}
-    probe = Probe.read(path)
+    probe = must_read(path, Probe, fix="Delete the file, or run `specdec probe` again.")
     ties: dict[tuple[str, str], dict[str, float]] = {}
     for one in probe.answers:
         if one.gap is not None:

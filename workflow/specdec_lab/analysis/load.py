@@ -17,9 +17,10 @@ from pydantic import ValidationError
 from ..asked import Asked, resolved_plan, session_folders
 from ..records.decision import Plan, PlannedMode
 from ..records.errors import UserError
+from ..records.reading import first_problem
 from ..records.session import Failure, Session
 from ..records.spec import CellSpec, SessionSpec
-from .cells import NO_SERVER, Measured, first_problem, read_cell
+from .cells import NO_SERVER, Measured, read_cell
 from .theory import draft_length, method_of
 
 Kept = TypeVar("Kept", Failure, Session)

@@ -7,6 +7,7 @@ import io
 import os
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
@@ -14,6 +15,7 @@ from ..records.errors import UserError
 
 _MODE = 0o644
 _LEVEL = 6
+_PIECE = 2**20
 
 
 def write(path: Path, folder: str, files: Iterable[tuple[str, bytes]]) -> None:
@@ -64,12 +66,15 @@ def _temporary(path: Path) -> tuple[int, str]:
 def unpack(archive: Path, into: Path) -> Path:
     """Unpack below `into` and give the bundle's folder. UserError for anything but plain files inside one folder."""
     try:
-        with tarfile.open(archive, "r:gz") as tar:
-            tops = set()
-            for member in tar:
-                tops.add(_checked(member, archive))
-                tar.extract(member, into, filter="data")
-    except (tarfile.TarError, EOFError, gzip.BadGzipFile, OSError) as error:
+        tops = set()
+        with gzip.open(archive) as packed:
+            with tarfile.open(fileobj=packed, mode="r:") as tar:
+                for member in tar:
+                    tops.add(_checked(member, archive))
+                    tar.extract(member, into, filter="data")
+            while packed.read(_PIECE):  # to the end, where the checksum is: a tar reader stops before it
+                pass
+    except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
         raise UserError(
             f"This is no bundle that can be read: {error}",
             place=str(archive),

@@ -7,6 +7,7 @@ formulas of `analysis.statistics`. A difference between two dates or machines ha
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,11 +20,13 @@ from ..records.base import Finding
 from ..records.comparison import CellResult, Comparison, Gain
 from ..records.decision import Decision
 from ..records.errors import UserError
+from ..records.reading import must_read
 from .difference import CellChange, Change, DecisionChange, Difference
 from .stacks import changes, facts
 from .verify import opened
 
 CONFIDENCE = 0.95
+_AGAIN = "Get the bundle again; or, for a results folder, run the workflow or `specdec compare` on it first."
 Key = tuple[str, str, str]
 """Kind, load, mode."""
 
@@ -85,23 +88,33 @@ def diff(a: Path, b: Path) -> Difference:
 
 def _read(folder: Path, given: Path) -> _Side:
     results = _results(folder, given)
-    comparison = Comparison.read(results / "comparison.json")
+    comparison = must_read(results / "comparison.json", Comparison, fix=_AGAIN)
     decided = results / "decision.json"
     side = _Side(
         name=given.name.removesuffix(".tar.gz"),
         comparison=comparison,
-        decision=Decision.read(decided) if decided.is_file() else None,
+        decision=must_read(decided, Decision, fix=_AGAIN) if decided.is_file() else None,
         starts={},
         digests={},
         prompts={},
     )
+    there: Counter[Key] = Counter()
     for _, cells in open_folder(results).groups():
         for cell in cells:
             key = (cell.cell.kind, cell.cell.load.label, cell.mode)
+            there[key] += 1
             if cell.key:
                 side.starts.setdefault(key, _Starts()).add(cell)
                 side.prompts[key] = cell.digests.get("prompts", "")
                 side.digests = side.digests or cell.digests
+    bare = [" ".join(key) for key, row in side.rows.items() if there[key] != row.starts or key not in side.starts]
+    if bare:
+        raise UserError(
+            f"{len(bare)} rows of the table do not have their measured cells beside it: {', '.join(bare[:3])}.",
+            place=str(given),
+            fix=_AGAIN,
+            code="old_table",
+        )
     return side
 
 

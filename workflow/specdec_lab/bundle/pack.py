@@ -19,6 +19,7 @@ from ..provenance.redact import redact, redact_values, secret_values
 from ..records.base import Finding, strict_dumps, strict_loads, write_text_atomic
 from ..records.comparison import Comparison
 from ..records.errors import UserError
+from ..records.reading import must_read
 from . import archive
 from .config import CONFIG, config_text, traffic
 from .contents import METADATA, Contents, collect, has_stack
@@ -164,7 +165,7 @@ def _comparison(results: Path) -> Comparison:
             fix=f"Run the workflow, or `specdec compare {results}` for what was measured so far.",
             code="no_results",
         )
-    comparison = Comparison.read(path)
+    comparison = must_read(path, Comparison, fix=f"Run `specdec compare {results}` again.")
     plan = resolved_plan(results)
     if plan is not None and comparison.plan != plan:
         raise UserError(

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from pydantic import Field
@@ -20,6 +20,7 @@ from ..formats import format_of
 from ..provenance.code import digest as code_digest
 from ..records.base import Record
 from ..records.errors import UserError
+from ..records.reading import must_read
 from .archive import unpack
 from .manifest import Manifest, manifest_path
 from .pack import CHECKSUMS
@@ -65,7 +66,11 @@ def opened(bundle: Path) -> Iterator[Path]:
             code="no_bundle",
         )
     with tempfile.TemporaryDirectory(prefix="specdec-") as folder:
-        yield unpack(bundle, Path(folder))
+        try:
+            yield unpack(bundle, Path(folder))
+        except UserError as error:  # the folder is gone when the user reads this
+            error.place = error.place.replace(folder, str(bundle))
+            raise
 
 
 def verify(bundle: Path) -> Verification:
@@ -75,7 +80,7 @@ def verify(bundle: Path) -> Verification:
         checks = [_checksums(folder, manifest), _formats(folder, manifest), _secrets(manifest)]
         if checks[0].outcome != "fail":
             checks.append(_name(bundle, manifest))
-            checks.append(_tables(folder, manifest))
+            checks.append(_judged_again(folder, manifest))
         return Verification(bundle=bundle.name, checks=checks)
 
 
@@ -88,15 +93,24 @@ def _manifest(folder: Path) -> Manifest:
             fix="Give an archive that `specdec pack` made, or the folder it unpacks to.",
             code="no_bundle",
         )
-    try:
-        return Manifest.read(found[0])
-    except ValueError as error:
+    manifest = must_read(found[0], Manifest, fix="Get the bundle again.")
+    named = found[0].relative_to(folder).as_posix()
+    outside = [one.path for one in manifest.files if _leads_outside(one.path)]
+    if outside or manifest_path(manifest.name) != named:
         raise UserError(
-            f"The manifest cannot be read: {error}",
+            f"The manifest names a file outside the bundle: {outside[0]!r}."
+            if outside
+            else f"The manifest is that of {manifest.name!r} and lies among other results.",
             place=str(found[0]),
-            fix="Get the bundle again.",
-            code="unreadable",
-        ) from error
+            fix="Do not use this bundle; ask where it comes from.",
+            code="unsafe",
+        )
+    return manifest
+
+
+def _leads_outside(path: str) -> bool:
+    pure = PurePosixPath(path)
+    return pure.is_absolute() or ".." in pure.parts
 
 
 def _checksums(folder: Path, manifest: Manifest) -> Check:
@@ -110,7 +124,7 @@ def _checksums(folder: Path, manifest: Manifest) -> Check:
     own = manifest_path(manifest.name)
     listed = {one.path for one in manifest.files} | {own, CHECKSUMS}
     sums = folder / CHECKSUMS
-    if not sums.is_file() or f"{_sha256(folder / own)}  {own}\n" not in sums.read_text(encoding="utf-8"):
+    if not sums.is_file() or f"{_sha256(folder / own)}  {own}\n".encode() not in sums.read_bytes():
         told.append(f"{own}: not the manifest that {CHECKSUMS} names")
     for path in sorted((folder / "results").rglob("*")):
         name = path.relative_to(folder).as_posix()
@@ -165,6 +179,16 @@ class _Made:
     def same(self, name: str) -> bool:
         """Whether the two texts are equal."""
         return (self.packed / name).read_bytes() == (self.again / name).read_bytes()
+
+
+def _judged_again(folder: Path, manifest: Manifest) -> Check:
+    """The tables; what cannot be judged again fails, whatever is wrong with it."""
+    try:
+        return _tables(folder, manifest)
+    except UserError as error:
+        return Check(name="tables", outcome="fail", told=[f"cannot be made again: {error.cause}"])
+    except (ValueError, KeyError) as error:
+        return Check(name="tables", outcome="fail", told=[f"cannot be made again: {type(error).__name__}: {error}"])
 
 
 def _tables(folder: Path, manifest: Manifest) -> Check:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -12,10 +11,10 @@ from ..asked import session_folders
 from ..records.cell import Cell
 from ..records.comparison import CellResult, Comparison
 from ..records.decision import Decision
-from ..records.errors import UserError
+from ..records.reading import must_read
 from ..records.session import Session
 
-T = TypeVar("T", Comparison, Decision)
+_AGAIN = "Run `specdec compare` on the results."
 
 
 @dataclass(frozen=True)
@@ -80,8 +79,8 @@ def load_title(results: Results) -> str:
 
 def read(folder: Path) -> Results:
     """Read a results folder. UserError when comparison or decision are not there or of another version."""
-    comparison = _must(folder / "comparison.json", Comparison)
-    decision = _must(folder / "decision.json", Decision)
+    comparison = must_read(folder / "comparison.json", Comparison, fix=_AGAIN)
+    decision = must_read(folder / "decision.json", Decision, fix=_AGAIN)
     sessions: list[Session] = []
     cells: list[Cell] = []
     unreadable: list[str] = []
@@ -95,20 +94,3 @@ def read(folder: Path) -> Results:
             except (OSError, ValidationError):
                 unreadable.append(str(path.relative_to(folder)))
     return Results(folder, comparison, decision, sessions, cells, unreadable)
-
-
-def _must(path: Path, record: type[T]) -> T:
-    try:
-        return record.read(path)
-    except OSError as error:
-        raise UserError(
-            f"There is no {path.name} to report on.", place=str(path), fix="Run `specdec compare` on the results first."
-        ) from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UserError(
-            f"{path.name} is not of this version: {where}: {first['msg']}.",
-            place=str(path),
-            fix="Run `specdec compare` on the results again.",
-        ) from error
