@@ -203,3 +203,11 @@ def test_a_table_that_cannot_be_read_is_named(results: Path, content: str) -> No
     (results / "comparison.json").write_text(content)
     with pytest.raises(UserError, match=r"comparison\.json is not of this version"):
         pack(results)
+
+
+def test_a_folder_that_is_not_there_is_told_and_not_made(results: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no results folder"):
+        pack(tmp_path / "mistyped")
+    assert not (tmp_path / "mistyped").exists()
+    with pytest.raises(UserError, match="no results folder"):
+        pack(pack(results))

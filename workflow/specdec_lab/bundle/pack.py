@@ -89,6 +89,13 @@ def pack(
     no table yet, a cell without its stack, or nowhere to write.
     """
     results = results.resolve()
+    if not results.is_dir():
+        raise UserError(
+            "There is no results folder here.",
+            place=str(results),
+            fix="Give the folder to pack: specdec pack results/demo",
+            code="no_results",
+        )
     project = (project or results.parent.parent).resolve()
     store = store or project / environment.get("SPECDEC_STORE", "cells")
     target = out or results / "bundle"
