@@ -240,7 +240,6 @@ def test_the_order_of_keys_and_the_way_numbers_are_written_change_nothing(tmp_pa
         return value
 
     config = turned(BASE)
-    config["modes"] = {name: config["modes"][name] for name in BASE["modes"]}  # here the order is a statement
     before = load(tmp_path, BASE, "before")
     path = tmp_path / "after.yaml"
     path.write_text(json.dumps(config).replace("2.5", "2.50").replace("0.05", "5.0e-2"), encoding="utf-8")

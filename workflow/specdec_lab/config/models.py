@@ -226,7 +226,8 @@ class LabConfig(Block):
         description="Checkpoints by role. `target` is the model that is served; others are drafts and heads.",
     )
     modes: dict[Name, ModeConfig] = Field(
-        description="The modes, simplest first: ties go to the one that stands earlier."
+        description="The modes, in any order. Ties go to the simpler one: lookup before heads of the target before "
+        "draft models, then the shorter draft."
     )
     only: list[str] | None = Field(default=None, description="Run only these modes (and the baselines they need).")
     workload: WorkloadConfig = Field(default=WorkloadConfig(), description="What is asked.")

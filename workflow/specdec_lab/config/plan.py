@@ -6,14 +6,7 @@ from pydantic import JsonValue
 
 from ..records.decision import Claim, DecisionRules, Plan, PlannedMode, Sweep
 from .resolve import Matrix
-
-_DRAFT_LENGTH = (
-    "num_speculative_tokens",
-    "draft-n-max",
-    "ngram-simple-size-m",
-    "ngram-map-k-size-m",
-    "ngram-mod-n-max",
-)
+from .simplicity import draft_length
 
 
 def plan(matrix: Matrix) -> Plan:
@@ -35,7 +28,7 @@ def plan(matrix: Matrix) -> Plan:
             placebo=spec.placebo,
             lossy=spec.lossy,
             method=_method(spec.server.speculative),
-            k=_draft_length(spec.server.speculative),
+            k=draft_length(spec.server.speculative),
         )
         for name, spec in matrix.sessions.items()
     ]
@@ -50,14 +43,6 @@ def plan(matrix: Matrix) -> Plan:
 
 def _method(speculative: dict[str, JsonValue] | None) -> str | None:
     return None if speculative is None else str(speculative.get("method"))
-
-
-def _draft_length(speculative: dict[str, JsonValue] | None) -> int | None:
-    for key in _DRAFT_LENGTH:
-        value = (speculative or {}).get(key)
-        if isinstance(value, int):
-            return value
-    return None
 
 
 def _sweeps(matrix: Matrix, modes: list[PlannedMode]) -> list[Sweep]:

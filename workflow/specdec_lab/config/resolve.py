@@ -16,6 +16,7 @@ from ..records.spec import CellSpec, CheckpointSpec, Deadlines, Load, Objective,
 from ..session.schedule import interleaved
 from .load import LoadedConfig, Problem
 from .models import LabConfig, ModeConfig
+from .simplicity import baselines, simple_first
 from .strict_yaml import KeyPath
 
 PLACEBO = "placebo"
@@ -29,7 +30,7 @@ class Matrix:
 
     config: LabConfig
     sessions: dict[str, SessionSpec]
-    """By mode, in the config's order."""
+    """By mode, the simpler ones first."""
     cells: list[CellSpec]
     """The same for every mode, in the order in which they are measured."""
     order: list[tuple[str, int]]
@@ -78,6 +79,7 @@ def resolve(loaded: LoadedConfig, *, kinds: list[str], known: list[str]) -> Matr
         sessions[name] = spec
         problems.extend(found)
     loaded.refuse(problems)
+    sessions = simple_first(sessions)
     cells = list(_cells(config, kinds))
     loaded.refuse(list(_cell_problems(config, known)))
     replicates = config.protocol.replicates
@@ -104,15 +106,15 @@ def _expand(config: LabConfig) -> tuple[dict[str, ModeConfig], dict[str, str]]:
     modes: dict[str, ModeConfig] = {}
     origin: dict[str, str] = {}
     chosen = set(config.only) if config.only is not None else set(config.modes)
-    baselines = [name for name, mode in config.modes.items() if mode.speculative is None]
-    needed = {_against(mode, config.modes, baselines) for name, mode in config.modes.items() if name in chosen}
+    plain = baselines(config)
+    needed = {_against(mode, config.modes, plain) for name, mode in config.modes.items() if name in chosen}
     for name, mode in config.modes.items():
         if name not in chosen and name not in needed:
             continue
         for expanded, one in _swept(name, mode):
             modes[expanded] = one
             origin[expanded] = name
-        if config.protocol.placebo and name == baselines[0]:
+        if config.protocol.placebo and name == plain[0]:
             modes[PLACEBO] = mode
             origin[PLACEBO] = name
     return modes, origin
@@ -133,12 +135,12 @@ def _swept(name: str, mode: ModeConfig) -> Iterator[tuple[str, ModeConfig]]:
         )
 
 
-def _against(mode: ModeConfig, modes: Mapping[str, ModeConfig], baselines: list[str]) -> str | None:
+def _against(mode: ModeConfig, modes: Mapping[str, ModeConfig], plain: list[str]) -> str | None:
     if mode.speculative is None:
         return None
     if mode.against is not None:
         return mode.against
-    return next((b for b in baselines if (modes[b].target or "target") == (mode.target or "target")), None)
+    return next((b for b in plain if (modes[b].target or "target") == (mode.target or "target")), None)
 
 
 def _session(
@@ -196,12 +198,11 @@ def _session(
     for finding in engine.problems(server, roles):
         problems.append(Problem(_finding_path(finding, here, origin, config), finding.message, finding.hint))
     workload, load = config.workload, config.load
-    baselines = [n for n, m in config.modes.items() if m.speculative is None]
     placebo = name == PLACEBO and config.protocol.placebo
     spec = SessionSpec(
         server=server,
         checkpoints={role: _checkpoint(config, named) for role, named in roles.items() if named in config.checkpoints},
-        against=origin if placebo else _against(mode, config.modes, baselines),
+        against=origin if placebo else _against(mode, config.modes, baselines(config)),
         lossy=lossy,
         placebo=placebo,
         sampling=Sampling(temperature=workload.temperature, extra=workload.body),
