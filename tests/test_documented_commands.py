@@ -99,6 +99,7 @@ SHORT = {
 ELSEWHERE = {
     "make demo": "tests/workflow/test_demo.py::test_the_table_has_a_row_per_kind_load_and_mode",
     "make generated": "tests/config/test_reference.py::test_the_reference_page_is_in_step_with_the_models",
+    "make pictures": "tests/browser/test_report.py::test_the_pictures_of_the_docs_can_be_taken",
     "make trust": "tests/analysis/test_trust.py::test_a_missed_bar_is_said",
     "promtool test rules containers/monitoring/rules.test.yml": (
         "tests/monitoring/test_monitoring.py::test_m38_the_rules_are_valid_and_their_own_tests_pass"
@@ -112,6 +113,8 @@ ELSEWHERE = {
 
 NOT_HERE = {
     "make test": "it runs this test",
+    "make lint types": "the linter's and the type checker's own run, which comes before the tests in .ci/run",
+    "make format": "it rewrites the sources",
     "make setup": "it installs from a network; every test needs it to have run",
     "source .venv/bin/activate": "it needs the environment of `make setup`; the lines after it are run in it",
     "pip install -e .[slurm]": "it installs from a network; the same plug-in is among the developer's packages",

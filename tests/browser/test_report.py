@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import pictures
 import pytest
 from devtools import Page, browser, program
 
@@ -218,3 +219,17 @@ def test_without_scripts_the_charts_and_the_table_are_there(tab: Page, page: Pat
     finally:
         tab.call("Emulation.setScriptExecutionDisabled", value=False)
     assert drawn >= 12
+
+
+def test_the_pictures_of_the_docs_can_be_taken(page: Path, tmp_path: Path) -> None:
+    pictures.main(page, tmp_path)
+    sizes = {path.stem: int.from_bytes(path.read_bytes()[16:20], "big") for path in tmp_path.glob("*.png")}
+    assert sizes == {
+        "report": 1280,
+        "report-dark": 1280,
+        "report-phone": 390,
+        "report-charts": 1280,
+        "report-text": 1280,
+    }
+    docs = Path(__file__).resolve().parents[2] / "docs" / "pictures"
+    assert {path.stem for path in docs.glob("*.png")} == set(sizes)

@@ -77,6 +77,30 @@ def test_a_flag_the_embedded_server_lacks_is_refused_but_not_for_a_full_llama_se
     assert ENGINE.problems(server(args={"spec-type": "ngram-mod"}), [])[0].code == "bad_args"
 
 
+@pytest.mark.parametrize(
+    ("args", "text", "hint"),
+    [
+        ({"cache-type-k": "q9_0"}, "cannot be 'q9_0'", "q8_0"),
+        ({"cache-type-v": True}, "cannot be", ""),
+        ({"flash-attn": "of"}, "cannot be 'of'", "off"),
+        ({"threads": "many"}, "must be a whole number", ""),
+        ({"threads": True}, "must be a whole number", ""),
+        ({"ctx-size": 4096.5}, "must be a whole number", ""),
+        ({"kv-unified": "yes"}, "must be true or false", ""),
+    ],
+)
+def test_a_value_that_a_flag_cannot_have_is_refused_before_any_start(args, text, hint):
+    found = ENGINE.problems(server(args=args), [])
+    assert [f.code for f in found] == ["bad_args"]
+    assert text in found[0].message
+    assert hint in found[0].hint
+
+
+def test_values_that_flags_can_have_are_taken():
+    args = {"flash-attn": True, "fit": "off", "gpu-layers": -1, "threads": "2", "cache-type-k": "bf16"}
+    assert ENGINE.problems(server(args=args), []) == []
+
+
 def test_synthetic_acceptance_is_lossy_and_nothing_else_is():
     assert ENGINE.lossy(server({"method": "draft-simple", "synth-len": 3.0}))
     assert not ENGINE.lossy(server({"method": "draft-simple"}))
@@ -137,6 +161,7 @@ def test_the_embedded_server_serves_and_drafts_as_asked(block, gguf, tmp_path, m
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     spec = server(block, args={"ctx-size": 4096, "parallel": 2, "threads": 1, "threads-batch": 1, "kv-unified": True})
+    spec = spec.model_copy(update={"args": {**spec.args, "flash-attn": "on", "cache-type-k": "bf16"}})
     words = ENGINE.argv(spec, {"target": gguf, "draft": gguf}, host="127.0.0.1", port=port)
     log = Path(tmp_path / "server.log")
     running = launchers.get("process").start(
@@ -167,6 +192,7 @@ def test_the_embedded_server_serves_and_drafts_as_asked(block, gguf, tmp_path, m
         facts = ENGINE.facts(log.read_text().splitlines())
         assert facts["version"].startswith("b")
         assert facts["args"]["spec-type"] == (block["method"] if block else "none")
+        assert (facts["args"]["flash-attn"], facts["args"]["cache-type-k"]) == ("on", "bf16")
         assert facts["slots"] == 2
         assert json.dumps(facts)
     finally:

@@ -70,7 +70,7 @@ def _named(checkpoint: CheckpointSpec) -> str:
 def script(mode: str, argv: list[str], decision: Decision) -> str:
     """A shell script that serves one mode. Arguments are quoted for a POSIX shell."""
     kinds = [
-        f"{route.kind} {_span(route.from_concurrency, route.to_concurrency)}"
+        f"{route.kind} at concurrency {route.span}"
         for route in decision.routes
         if route.mode == mode and route.interactive
     ]
@@ -85,10 +85,6 @@ def script(mode: str, argv: list[str], decision: Decision) -> str:
             line += f" {word}"
     lines.append(line)
     return "#!/bin/sh\n" + told + "exec " + " \\\n".join(lines) + "\n"
-
-
-def _span(begin: int, end: int | None) -> str:
-    return f"at concurrency {begin} and above" if end is None else f"at concurrency {begin} to {end}"
 
 
 def compose(mode: str, argv: list[str], spec: SessionSpec) -> str:

@@ -26,15 +26,16 @@ def sentence(answer: WorkloadDecision, rows: Sequence[CellResult], labels: Seque
         if answer.up_to is None:
             return f"Deploy {answer.mode} for {kind} at {at_load(labels[0])}."
         if answer.crossover is not None:
-            return (
-                f"Deploy {answer.mode} for {kind} up to concurrency {answer.up_to}, "
-                f"keep it plain from {answer.crossover} on."
-            )
+            return f"Deploy {answer.mode} for {kind} {_until(answer.up_to)}, keep it plain from {answer.crossover} on."
         highest = labels[-1] == f"c{answer.up_to}"
-        return f"Deploy {answer.mode} for {kind} up to concurrency {answer.up_to}" + (
+        return f"Deploy {answer.mode} for {kind} {_until(answer.up_to)}" + (
             ", the highest that was measured." if highest and len(labels) > 1 else "."
         )
     return f"Keep {kind} plain{_because(answer, rules)}."
+
+
+def _until(up_to: int) -> str:
+    return "at concurrency 1" if up_to == 1 else f"up to concurrency {up_to}"
 
 
 def _because(answer: WorkloadDecision, rules: DecisionRules) -> str:
@@ -144,7 +145,7 @@ def headline(decision: Decision) -> str:
         if one.speculative and one.mode is not None:
             deployed.setdefault((one.mode, one.up_to), []).append(one.kind)
     for (mode, up_to), kinds in deployed.items():
-        limit = f" up to concurrency {up_to}" if up_to is not None else ""
+        limit = f" {_until(up_to)}" if up_to is not None else ""
         parts.append(f"deploy {mode} for {_listed(kinds)}{limit}")
     plain = [one for one in decision.workloads if not one.speculative and one.mode is not None]
     settled = [one.kind for one in plain if one.verdict.word not in OPEN]
@@ -185,8 +186,7 @@ def decision_page(decision: Decision, comparison: Comparison) -> str:
     if decision.routes:
         lines += ["## Routes", "", "| workload | concurrency | mode |", "| --- | --- | --- |"]
         for route in (one for one in decision.routes if one.interactive):
-            end = f"to {route.to_concurrency}" if route.to_concurrency is not None else "and above"
-            lines.append(f"| {route.kind} | {route.from_concurrency} {end} | {route.mode} |")
+            lines.append(f"| {route.kind} | {route.span} | {route.mode} |")
         lines += ["", "Files to run it with are in `deploy/`.", ""]
     for failed in comparison.failed:
         cause = failed.failure.cause if failed.failure else "it did not run"

@@ -19,27 +19,11 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from .llama_flags import ALL_FLAGS, METHODS, Flag
+from .llama_flags import ALL_FLAGS, METHODS, WORDS, Flag
 
 FACTS_KEY = "specdec_engine"
 """Key of the JSON object in the log's first line."""
 _PR_SET_PDEATHSIG = 1
-_WORDS: dict[str, dict[str, Any]] = {
-    "on_off": {"on": True, "off": False},
-    "on_off_auto": {"on": 1, "off": 0, "auto": -1},
-    # ggml's numbers of the formats that llama-server takes for its cache.
-    "cache_type": {
-        "f32": 0,
-        "f16": 1,
-        "bf16": 30,
-        "q8_0": 8,
-        "q4_0": 2,
-        "q4_1": 3,
-        "iq4_nl": 20,
-        "q5_0": 6,
-        "q5_1": 7,
-    },
-}
 _READERS: dict[str, Any] = {"text": str, "whole": int, "number": float, "names": str}
 
 
@@ -57,8 +41,8 @@ def parser() -> argparse.ArgumentParser:
         if flag.kind == "switch":
             made.add_argument(*spellings, dest=dest, action="store_true", default=None, help=text)
             made.add_argument(f"--no-{flag.name}", dest=dest, action="store_false", default=None)
-        elif flag.kind in _WORDS:
-            made.add_argument(*spellings, dest=dest, choices=list(_WORDS[flag.kind]), help=text)
+        elif flag.kind in WORDS:
+            made.add_argument(*spellings, dest=dest, choices=list(WORDS[flag.kind]), help=text)
         else:
             made.add_argument(*spellings, dest=dest, type=_READERS[flag.kind], help=text)
     made.add_argument("--spec-type", default="none", help="none, or a comma list of: " + ", ".join(METHODS))
@@ -90,8 +74,8 @@ def _set(params: Any, flag: Flag, value: Any) -> None:
         value = [value]
     elif flag.kind == "names":
         value = set(value.split(","))
-    elif flag.kind in _WORDS:
-        value = _WORDS[flag.kind][value]
+    elif flag.kind in WORDS:
+        value = WORDS[flag.kind][value]
     setattr(place, last, value)
 
 
@@ -99,8 +83,8 @@ def _get(params: Any, flag: Flag) -> Any:
     value = params
     for name in flag.target.split("."):
         value = getattr(value, name)
-    if flag.kind in _WORDS:
-        return next(word for word, meant in _WORDS[flag.kind].items() if meant == int(value))
+    if flag.kind in WORDS:
+        return next(word for word, meant in WORDS[flag.kind].items() if meant == int(value))
     if flag.name == "host":
         return ",".join(value)
     return sorted(value) if isinstance(value, set | list | tuple) else value

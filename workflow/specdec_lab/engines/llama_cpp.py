@@ -15,7 +15,7 @@ from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http
 from .flags import flags, word
-from .llama_flags import DRAFT_METHODS, METHODS, SERVER_FLAGS, SPECULATION_FLAGS, long_name
+from .llama_flags import DRAFT_METHODS, METHODS, SERVER_FLAGS, SPECULATION_FLAGS, WORDS, Flag, long_name
 from .nearest import nearest
 
 SPECULATION_NAMES = {flag.name: flag for flag in SPECULATION_FLAGS}
@@ -55,6 +55,22 @@ def speculation_flag(option: str) -> str:
     return name if name in SPECULATION_NAMES else f"spec-{name}"
 
 
+def _bad_value(option: str, flag: Flag, value: JsonValue) -> Iterable[Finding]:
+    """A server flag's value that its kind cannot be. Ranges are llama.cpp's own business: -1 often means `as you like`."""
+    text = word(value)
+    if flag.kind == "whole" and (isinstance(value, bool) or not text.removeprefix("-").isdigit()):
+        yield _finding("bad_args", f"`{option}` must be a whole number, not {text!r}", "")
+    elif flag.kind == "switch" and not isinstance(value, bool):
+        yield _finding("bad_args", f"`{option}` must be true or false, not {text!r}", "")
+    elif (
+        flag.kind in WORDS
+        and text not in WORDS[flag.kind]
+        and not (isinstance(value, bool) and flag.kind != "cache_type")
+    ):
+        hint = nearest(text, list(WORDS[flag.kind]))
+        yield _finding("bad_args", f"`{option}` cannot be {text!r}", hint)
+
+
 class LlamaCpp:
     """llama-server's flags, metrics and log lines; the process launcher's default program is the embedded server."""
 
@@ -77,8 +93,8 @@ class LlamaCpp:
 
     def _bad_args(self, spec: ServerSpec) -> Iterable[Finding]:
         embedded = spec.launcher == "process" and spec.command is None
-        known = {flag.name for flag in SERVER_FLAGS}
-        for option in spec.args:
+        known = {flag.name: flag for flag in SERVER_FLAGS}
+        for option, value in spec.args.items():
             name = long_name(option)
             if name in OWN_ARGS:
                 hint = "put speculation into the mode's `speculative` block; the lab sets model, host, port and alias"
@@ -88,6 +104,8 @@ class LlamaCpp:
             elif embedded and name.removeprefix("no-") not in known:
                 hint = f"{nearest(name, known)} or set `command: [llama-server]` to use a full llama-server"
                 yield _finding("bad_args", f"the embedded server has no flag `--{name}`", hint)
+            elif name.removeprefix("no-") in known:
+                yield from _bad_value(option, known[name.removeprefix("no-")], value)
 
     def _bad_speculation(self, block: Mapping[str, JsonValue], roles: set[str]) -> Iterable[Finding]:
         method = block.get("method")

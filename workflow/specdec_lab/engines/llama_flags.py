@@ -11,6 +11,23 @@ from typing import Literal
 
 Kind = Literal["text", "whole", "number", "switch", "on_off", "on_off_auto", "cache_type", "names"]
 
+WORDS: dict[str, dict[str, int]] = {
+    "on_off": {"on": 1, "off": 0},
+    "on_off_auto": {"on": 1, "off": 0, "auto": -1},
+    "cache_type": {
+        "f32": 0,
+        "f16": 1,
+        "bf16": 30,
+        "q8_0": 8,
+        "q4_0": 2,
+        "q4_1": 3,
+        "iq4_nl": 20,
+        "q5_0": 6,
+        "q5_1": 7,
+    },
+}
+"""The kinds that take one of a few words, with llama.cpp's number for each (ggml's, for number formats)."""
+
 
 @dataclass(frozen=True)
 class Flag:

@@ -135,6 +135,15 @@ class Route(Record):
         description="True: chosen for what one user feels (P50 decode); False: for what the server completes.",
     )
 
+    @property
+    def span(self) -> str:
+        """The range of concurrency in words: `4`, `1 to 4`, `16 and above`."""
+        if self.to_concurrency is None:
+            return f"{self.from_concurrency} and above"
+        if self.to_concurrency == self.from_concurrency:
+            return str(self.from_concurrency)
+        return f"{self.from_concurrency} to {self.to_concurrency}"
+
 
 class WorkloadDecision(Record):
     """The answer for one workload kind (M32)."""

@@ -120,11 +120,10 @@ def routes(results: Results) -> list[list[str]]:
     """The routing table in words."""
     out = []
     for route in results.decision.routes:
-        upper = "and above" if route.to_concurrency is None else f"to {route.to_concurrency}"
         out.append(
             [
                 route.kind,
-                f"{route.from_concurrency} {upper}",
+                route.span,
                 route.mode if route.speculative else f"{route.mode} (speculation off)",
                 "what one user feels" if route.interactive else "what the server completes",
             ]
