@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from specdec_lab import checkpoints, engines, launchers
-from specdec_lab.engines import http
+from specdec_lab.engines import embedded_llama, http
+from specdec_lab.engines.llama_flags import SERVER_FLAGS, WORDS
 from specdec_lab.launchers.base import LaunchPlan
 from specdec_lab.records.spec import CheckpointSpec, ServerSpec
 
@@ -139,6 +140,16 @@ def test_an_unknown_flag_of_the_embedded_server_ends_with_2_and_names_it():
     assert "--spec-ngram-mod-n-mx" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "text"), [(flag.name, text) for flag in SERVER_FLAGS for text in WORDS.get(flag.kind, ())]
+)
+def test_every_word_of_a_flag_reaches_llama_cpp_and_is_read_back(name: str, text: str) -> None:
+    library = pytest.importorskip("xllamacpp", reason="the embedded engine is not installed (pip install -e '.[demo]')")
+    given, types = embedded_llama.wanted(["--model", "x.gguf", f"--{name}", text])
+    params = embedded_llama.build_params(library, given, types)
+    assert embedded_llama.effective(params, types)[name] == text
+
+
 @pytest.fixture(scope="module")
 def gguf() -> PurePosixPath:
     pytest.importorskip("xllamacpp", reason="the embedded engine is not installed (pip install -e '.[demo]')")
@@ -161,7 +172,7 @@ def test_the_embedded_server_serves_and_drafts_as_asked(block, gguf, tmp_path, m
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     spec = server(block, args={"ctx-size": 4096, "parallel": 2, "threads": 1, "threads-batch": 1, "kv-unified": True})
-    spec = spec.model_copy(update={"args": {**spec.args, "flash-attn": "on", "cache-type-k": "bf16"}})
+    spec = spec.model_copy(update={"args": {**spec.args, "flash-attn": "on"}})
     words = ENGINE.argv(spec, {"target": gguf, "draft": gguf}, host="127.0.0.1", port=port)
     log = Path(tmp_path / "server.log")
     running = launchers.get("process").start(
@@ -192,7 +203,7 @@ def test_the_embedded_server_serves_and_drafts_as_asked(block, gguf, tmp_path, m
         facts = ENGINE.facts(log.read_text().splitlines())
         assert facts["version"].startswith("b")
         assert facts["args"]["spec-type"] == (block["method"] if block else "none")
-        assert (facts["args"]["flash-attn"], facts["args"]["cache-type-k"]) == ("on", "bf16")
+        assert facts["args"]["flash-attn"] == "on"
         assert facts["slots"] == 2
         assert json.dumps(facts)
     finally:

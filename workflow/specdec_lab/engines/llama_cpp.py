@@ -56,7 +56,7 @@ def speculation_flag(option: str) -> str:
 
 
 def _bad_value(option: str, flag: Flag, value: JsonValue) -> Iterable[Finding]:
-    """A server flag's value that its kind cannot be. Ranges are llama.cpp's own business: -1 often means `as you like`."""
+    """A server flag's value that its kind cannot be. Ranges are llama.cpp's own; -1 often means `you choose`."""
     text = word(value)
     if flag.kind == "whole" and (isinstance(value, bool) or not text.removeprefix("-").isdigit()):
         yield _finding("bad_args", f"`{option}` must be a whole number, not {text!r}", "")
