@@ -1,7 +1,9 @@
 """What docs/results.md says in numbers is what the published files hold."""
 
 import csv
+import json
 import re
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,29 @@ def test_joules_per_token_on_the_page_are_those_of_the_table(rows, mode):
 def test_the_archive_that_the_page_names_is_there():
     (name,) = re.findall(r"`(h200-smollm2-\w+\.tar\.gz)`", PAGE)
     assert (FOLDER / name).is_file()
+
+
+@pytest.fixture(scope="module")
+def third():
+    """P50 decode by kind, mode and concurrency, from the third machine's cell store."""
+    found = {}
+    with tarfile.open(FOLDER / "third-machine.tar.gz") as archive:
+        for member in archive:
+            if member.name.startswith("cells/measured/") and member.name.endswith(".json"):
+                cell = json.load(archive.extractfile(member))
+                load = cell["cell"]["load"]["concurrency"]
+                found[cell["cell"]["kind"], cell["mode"], load] = cell["summary"]["p50_decode_tok_s"]
+    return found
+
+
+@pytest.mark.parametrize("kind", ["code", "chat", "json"])
+@pytest.mark.parametrize("mode", ["baseline", "ngram", "draft"])
+def test_the_third_machines_numbers_are_those_of_its_cells(third, kind, mode):
+    for load, cell in zip((1, 4, 16, 64), table_row(f"{kind}, {mode}"), strict=True):
+        if cell == "n/a":
+            assert (kind, mode, load) not in third
+            continue
+        said = [float(number) for number in re.findall(r"\d+\.\d+", cell)]
+        assert said[0] == pytest.approx(third[kind, mode, load], abs=0.051)
+        if mode != "baseline":
+            assert said[1] == pytest.approx(third[kind, mode, load] / third[kind, "baseline", load], abs=0.0051)
