@@ -275,6 +275,9 @@ def _word(
         return "within own variation", [*reasons, finding("near_ties", text)]
     soon = sum(early(one) for one in found)
     more = fisher_more(differing, n, own, own_n) < SIGNIFICANT
+    if n == differing == soon == systematic and control is not None and not own:
+        text = f"{told}; all part almost at once, in every start. {_beside(result)}"
+        return "differs", [*reasons, finding("text_differs", text)]
     if more and differing > allowed and soon * 2 >= differing and (soon * 5 >= n or control is not None):
         return "differs", [*reasons, finding("text_differs", f"{told}; {soon} part almost at once. {_beside(result)}")]
     if more and control is not None and differing * 2 >= n:

@@ -73,7 +73,10 @@ def _counters(cells: Sequence[Measured], *, speculative: bool) -> list[Finding]:
         if counters.acceptance.status == "invalid" and speculative:
             why = "; ".join(one.message for one in counters.acceptance.findings) or "the counters are inconsistent"
             found.append(finding("counter_reset", f"{who}: {why}"))
-        elif any(one.code == "counter_reset" for one in [*counters.findings, *counters.acceptance.findings]):
+        elif any(
+            one.code in ("counter_reset", "server_restarted")
+            for one in [*counters.findings, *counters.acceptance.findings]
+        ):
             found.append(finding("counter_reset", f"{who}: the server's counters restarted inside the cell."))
         ours = len(cell.requests) or cell.summary.requests
         if counters.requests_finished is not None and counters.requests_finished > ours:
@@ -182,10 +185,13 @@ def _few(cells: Sequence[Measured]) -> list[Finding]:
 def _exercised(acceptance: Acceptance | None, cells: Sequence[Measured]) -> list[Finding]:
     if acceptance is None or all(cell.counters.source == "none" for cell in cells):
         return [finding("acceptance_unknown", "The server shows no counters of its drafts.")]
-    if acceptance.status == "not_exercised" or (acceptance.status == "measured" and not acceptance.drafts):
+    if acceptance.status == "not_exercised" or (acceptance.status == "measured" and acceptance.drafts == 0):
         return [finding("not_exercised", "Speculation was not exercised: not one draft was made.")]
     if acceptance.status in ("absent", "not_applicable"):
         return [finding("speculation_absent", "The server has no speculation counters: speculation seems not enabled.")]
+    idle = [f"r{cell.replicate}" for cell in cells if cell.counters.acceptance.status == "not_exercised"]
+    if idle:
+        return [finding("not_exercised", f"Not one draft was made by {', '.join(idle)}; the other starts drafted.")]
     return []
 
 
@@ -193,10 +199,12 @@ def _plain(cells: Sequence[Measured]) -> list[Finding]:
     return [
         finding(
             "baseline_speculates",
-            f"{cell.mode} r{cell.replicate} drafted {cell.counters.acceptance.draft_tokens} tokens.",
+            f"{cell.mode} r{cell.replicate} drafted: {count} {what} by its counters.",
         )
         for cell in cells
-        if cell.counters.acceptance.draft_tokens
+        if (counts := cell.counters.acceptance)
+        for count, what in [(counts.draft_tokens or counts.accepted_tokens or counts.drafts, "tokens or steps")]
+        if count
     ]
 
 

@@ -90,17 +90,19 @@ def added(windows: Sequence[Acceptance]) -> Acceptance | None:
     measured = [one for one in windows if one.status == "measured"]
     if not measured:
         return windows[0]
-    drafts = sum(one.drafts or 0 for one in measured)
-    drafted = sum(one.draft_tokens or 0 for one in measured)
-    accepted = sum(one.accepted_tokens or 0 for one in measured)
+    drafts = _total([one.drafts for one in measured])
+    drafted = _total([one.draft_tokens for one in measured])
+    accepted = _total([one.accepted_tokens for one in measured])
+    length = 1 + accepted / drafts if drafts and accepted is not None else _mean_length(measured)
+    nothing = drafts == 0 or (drafts is None and not drafted and length is None)
     places = max(len(one.per_position) for one in measured)
     return Acceptance(
-        status="measured" if drafts else "not_exercised",
+        status="not_exercised" if nothing else "measured",
         drafts=drafts,
         draft_tokens=drafted,
         accepted_tokens=accepted,
-        acceptance_rate=accepted / drafted if drafted else None,
-        acceptance_length=1 + accepted / drafts if drafts else None,
+        acceptance_rate=accepted / drafted if drafted and accepted is not None else None,
+        acceptance_length=length,
         per_position=[
             sum((one.per_position[i] if i < len(one.per_position) else 0.0) * (one.drafts or 0) for one in measured)
             / drafts
@@ -110,6 +112,17 @@ def added(windows: Sequence[Acceptance]) -> Acceptance | None:
         else [],
         findings=[found for one in measured for found in one.findings],
     )
+
+
+def _total(counts: Sequence[int | None]) -> int | None:
+    """The sum; None as soon as one start's count is not known."""
+    return None if None in counts else sum(count for count in counts if count is not None)
+
+
+def _mean_length(measured: Sequence[Acceptance]) -> float | None:
+    """For an engine that gives the length alone: the mean over starts, by drafted steps where they are known."""
+    known = [(one.acceptance_length, one.drafts or 1) for one in measured if one.acceptance_length is not None]
+    return sum(length * weight for length, weight in known) / sum(w for _, w in known) if known else None
 
 
 def theory(

@@ -58,15 +58,29 @@ def parse(data: bytes, *, error_event: bool = False) -> Chunk:
     if not isinstance(made, dict):
         raise BadChunk("not a JSON object")
     chunk = Chunk()
-    if made.get("error"):
-        chunk.error = error_text(made["error"])
-    elif made.get("object") == "error":
-        chunk.error = error_text(made)
+    chunk.error = _error(made)
     _usage(chunk, made)
     choices = made.get("choices")
-    if isinstance(choices, list) and choices and isinstance(choices[0], dict):
-        _choice(chunk, choices[0])
+    # One choice is asked for; of a server that sends more, the first counts.
+    for choice in choices if isinstance(choices, list) else ():
+        if isinstance(choice, dict) and choice.get("index") in (0, None):
+            _choice(chunk, choice)
+            break
     return chunk
+
+
+def _error(made: dict[str, Any]) -> str | None:
+    """The error that an object is, in the shapes that servers and proxies use within a stream (case A6)."""
+    if made.get("error") not in (None, False, ""):
+        return error_text(made["error"])
+    if made.get("object") == "error":
+        return error_text(made)
+    if "choices" in made or "usage" in made:
+        return None
+    for name in ("detail", "errors"):
+        if made.get(name):
+            return error_text(made[name])
+    return error_text(made) if "message" in made and ("code" in made or "type" in made) else None
 
 
 def _usage(chunk: Chunk, made: dict[str, Any]) -> None:
@@ -86,18 +100,27 @@ def _choice(chunk: Chunk, choice: dict[str, Any]) -> None:
     chunk.choices = True
     finish = choice.get("finish_reason")
     chunk.finish_reason = finish if isinstance(finish, str) and finish else None
+    wrong = choice.get("error") or (finish if isinstance(finish, dict) else None)
+    if wrong and chunk.error is None:
+        chunk.error = error_text(wrong)
     ids = choice.get("token_ids")
     if isinstance(ids, list):
         chunk.token_ids = len(ids)
-    delta = choice.get("delta")
+    delta = choice.get("delta", choice.get("message"))
     if not isinstance(delta, dict):
-        delta = {}
-    answer = delta.get("content")
-    if isinstance(answer, str):
-        chunk.answer = answer
-    for name in ("reasoning_content", "reasoning"):
-        value = delta.get(name)
-        if isinstance(value, str) and value:
-            chunk.reasoning = value
-            break
-    chunk.generated = bool(chunk.answer or chunk.reasoning or delta.get("tool_calls") or chunk.token_ids)
+        delta = {"content": choice.get("text")}
+    chunk.answer = _text(delta.get("content"), "text") or _text(delta.get("refusal"), "text")
+    thought = (_text(delta.get(name), "text") for name in ("reasoning_content", "reasoning", "reasoning_details"))
+    chunk.reasoning = next(filter(None, thought), "") or _text(delta.get("content"), "thinking")
+    called = delta.get("tool_calls") or delta.get("function_call")
+    chunk.generated = bool(chunk.answer or chunk.reasoning or called or chunk.token_ids)
+
+
+def _text(value: Any, name: str) -> str:
+    """The text of a channel: a string, or a list of parts of which each holds its text under `name` (Mistral)."""
+    if isinstance(value, str):
+        return value if name == "text" else ""
+    if not isinstance(value, list):
+        return ""
+    parts = (part.get(name) for part in value if isinstance(part, dict))
+    return "".join(part if isinstance(part, str) else _text(part, "text") for part in parts)

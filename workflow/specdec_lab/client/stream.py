@@ -299,12 +299,17 @@ def _failure(exchange: Exchange, read: Transcript) -> tuple[str | None, str | No
         return f"http_{framing.status}", _refusal(exchange)
     if framing.broken is not None:
         return "parse_error", framing.broken
+    packed = (framing.header(b"content-encoding") or b"identity").strip().lower()
+    if packed != b"identity":
+        return "parse_error", f"the server sent {packed.decode('latin-1')}, though only plain text was asked for"
     if read.error is not None:
         return "server_error", read.error
     if read.bad is not None:
         return _unreadable(exchange, read.bad)
     if read.finish_reason in ("abort", "error"):
         return "server_error", f"the server finished with {read.finish_reason!r}"
+    if read.done and read.finish_reason is None and not read.arrivals and not read.completion_tokens:
+        return _unreadable(exchange, "the stream held nothing but its end", "truncated")
     if read.done or read.finish_reason is not None:
         return None, None
     if exchange.end == "complete":

@@ -152,11 +152,7 @@ def _problems(error: Any, data: Any) -> Iterator[Problem]:
 
 
 def _as_written(value: Any) -> str:
-    return (
-        {True: "true", False: "false", None: "null"}.get(value, str(value))
-        if not isinstance(value, float)
-        else str(value)
-    )
+    return {True: "true", False: "false"}[value] if isinstance(value, bool) else "null" if value is None else str(value)
 
 
 def _real_path(location: Sequence[str | int], data: Any) -> KeyPath:

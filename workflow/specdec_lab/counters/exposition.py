@@ -40,7 +40,7 @@ class Exposition:
     def counter(self, name: str) -> dict[Labels, float]:
         """The counter's series under either form of its name; `x_total` wins where both are there (case B1)."""
         base = name.removesuffix("_total")
-        return {**self.scalars.get(base, {}), **self.scalars.get(f"{base}_total", {})}
+        return dict(self.scalars.get(f"{base}_total") or self.scalars.get(base, {}))
 
     def created(self, name: str) -> Series:
         """When each series of the counter began, as Unix time; empty when the server does not say (case B2)."""

@@ -196,7 +196,10 @@ def _baseline(reading: _Reading, names: MetricNames, spec: dict[str, float | Non
             "Remove the speculative configuration from the baseline's arguments, or point it at another server.",
             severity="error" if moved else "warn",
         )
-    return Acceptance(status="not_applicable")
+    if not moved or reading.restarts:
+        return Acceptance(status="not_applicable")
+    counts = {name: _whole(spec.get(name)) for name in ("drafts", "draft_tokens", "accepted_tokens")}
+    return Acceptance(status="not_applicable", **counts)
 
 
 def _invalid(code: str, message: str, hint: str = "") -> Acceptance:
