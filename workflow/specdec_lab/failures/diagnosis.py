@@ -14,7 +14,9 @@ from .known import FAILURES, UMBRELLAS, KnownFailure
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _QUIET_LINE = re.compile(
     # INFO and WARNING lines quote error texts without meaning them.
-    r"^(?:\([^)]*\)\s*)?(?:INFO|WARNING|DEBUG)\b|^\S+ [IWD] (?:srv|cmn|slot|llama)|^[WI]\d{4} "
+    # A container's log may put its own date before them.
+    r"^(?:\d{4}-\d\d-\d\d[T ]\S+\s+|\[\d{4}-\d\d-\d\d[^\]]*\]\s+)?(?:\([^)]*\)\s*)?(?:INFO|WARN(?:ING)?|DEBUG)\b"
+    r"|^\S+ [IWD] (?:srv|cmn|slot|llama)|^[WI]\d{4} "
 )
 _ERROR_LINE = re.compile(
     r"(?:^|\s)(?P<text>(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Exhausted|Interrupt)(?:: .*)?)$"

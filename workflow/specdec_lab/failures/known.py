@@ -39,7 +39,8 @@ FAILURES: tuple[KnownFailure, ...] = (
             r"You are trying to access a gated repo",
             r"GatedRepoError",
             r"Cannot access gated repo for url",
-            r"\b(401|403) Client Error",
+            # The hub answers 401 for a repository that does not exist too, and says so in the next lines.
+            r"\b(401|403) Client Error(?!(?s:.{0,600})Repository Not Found for url)",
             r"Invalid credentials in Authorization header",
             r"Access to model \S+ is restricted",
         ),
