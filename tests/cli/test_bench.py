@@ -146,3 +146,24 @@ def test_a_key_goes_into_the_header_and_into_no_file(prompt_file: Path, monkeypa
         assert {seen.headers["authorization"] for seen in server.posts} == {"Bearer hf_TESTSECRET123"}
     assert code == 0
     assert "TESTSECRET" not in printed + out.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("place", ["there.json", "folder", "prompts.jsonl/x.json"])
+def test_a_place_that_cannot_take_the_cell_is_refused_before_the_first_request(prompt_file: Path, place: str) -> None:
+    folder = prompt_file.parent
+    (folder / "there.json").write_text("measured before", encoding="utf-8")
+    (folder / "folder").mkdir()
+    with ScriptedServer(without_metrics) as server:
+        arguments = ["--base-url", server.base_url, "--prompts", str(prompt_file), "--model", "m", "--concurrency", "1"]
+        result = CliRunner().invoke(command(), [*arguments, "--no-selftest", "--out", str(folder / place)])
+        assert isinstance(result.exception, UserError)
+        assert server.posts == []
+    assert (folder / "there.json").read_text(encoding="utf-8") == "measured before"
+
+
+def test_an_earlier_cell_is_replaced_only_when_asked(prompt_file: Path) -> None:
+    (prompt_file.parent / "cell.json").write_text("measured before", encoding="utf-8")
+    with ScriptedServer(without_metrics) as server:
+        code, _, out = bench(server, prompt_file, "--concurrency", "1", "--limit", "2", "--overwrite")
+    assert code == 0
+    assert Cell.read(out).summary.requests == 2

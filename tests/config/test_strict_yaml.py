@@ -88,3 +88,14 @@ def test_an_overlay_merges_mappings_replaces_lists_and_keeps_places(written):
     assert both.place(("a", "x")).file.name == "a.yaml"
     assert both.place(("a", "z", 0)) == Place(over.places[()].file, 2, 7)
     assert ("a", "z", 1) not in both.places
+
+
+@pytest.mark.parametrize("text", ["a: !env CTX\n", "a: {b: !include x.yaml}\n", "a: !x {b: 1}\n", "a: !x [1]\n"])
+def test_a_tag_is_refused_and_never_read_as_text(written, text):
+    with pytest.raises(UserError, match=r"means nothing here"):
+        load(written(text))
+
+
+@pytest.mark.parametrize("text", ["a: |\n  x\n  \ty\n"])
+def test_a_tab_that_indents_nothing_is_no_fault(written, text):
+    assert load(written(text)).data

@@ -6,6 +6,7 @@ again exactly when what it depends on has changed (see docs/architecture.md, sec
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +47,9 @@ class Lab:
         w = loaded.config.workload
         kinds = prompts.kinds_of(prompts=w.prompts, seed=w.seed, kinds=w.kinds, context_tokens=w.context_tokens)
         known = prompts.kinds_of(prompts=w.prompts, seed=w.seed, kinds=None, context_tokens=w.context_tokens)
-        return cls(resolve(loaded, kinds=kinds, known=known))
+        made = cls(resolve(loaded, kinds=kinds, known=known))
+        _check_folder(Path(made.results))
+        return made
 
     @property
     def results(self) -> str:
@@ -132,3 +135,14 @@ class Lab:
                 "lab": __version__,
             }
         )
+
+
+def _check_folder(results: Path) -> None:
+    """Whether results can be written, known before any job."""
+    there = next(path for path in [results, *results.parents] if path.exists())
+    if not there.is_dir():
+        what = "A file stands where the folder of the results belongs."
+        raise UserError(what, place=str(there), fix="Move it away, or give the config another `name`.", code="config")
+    if not os.access(there, os.W_OK | os.X_OK):
+        what = "The folder of the results cannot be written to."
+        raise UserError(what, place=str(there), fix="Change its owner or rights.", code="config")

@@ -20,7 +20,7 @@ def run(
     base_url: Annotated[str, typer.Option(help="Where the server listens: http://host:port, with or without /v1.")],
     prompts: Annotated[Path, typer.Option(help="JSONL with id, kind, messages and max_tokens.")],
     model: Annotated[str, typer.Option(help="The model's name in requests.")],
-    out: Annotated[Path, typer.Option(help="Where the cell is written.")],
+    out: Annotated[Path, typer.Option(help="Where the cell is written: a file that is not there yet.")],
     concurrency: Annotated[int | None, typer.Option(min=1, help="Closed loop: requests under way, exactly.")] = None,
     rate: Annotated[float | None, typer.Option(help="Open loop: Poisson arrivals per second.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the arrival times.")] = 0,
@@ -37,6 +37,7 @@ def run(
     tpot_objective: Annotated[float | None, typer.Option(help="Goodput: most seconds per output token.")] = None,
     api_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds the endpoint's key.")] = None,
     selftest: Annotated[bool, typer.Option(help="Prove the client first, in two seconds.")] = True,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier cell at --out.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON on stdout, nothing else.")] = False,
 ) -> None:
     """Writes the cell and prints what its rows add up to. Exit code 1 when it was aborted or every request failed."""
@@ -47,6 +48,7 @@ def run(
         raise UserError(
             "A cell has either a concurrency or a rate.", fix="Give exactly one of --concurrency and --rate."
         )
+    _check_target(out, overwrite=overwrite)
     headers = {}
     if api_key_env is not None:
         if api_key_env not in os.environ:
@@ -84,6 +86,21 @@ def run(
         typer.echo(f"written to {out}")
     if not cell.summary.completed or cell.summary.failed == cell.summary.requests:
         raise typer.Exit(1)
+
+
+def _check_target(out: Path, *, overwrite: bool) -> None:
+    """Whether the cell can be written, known before the first request."""
+    if out.exists() and not out.is_file():
+        raise UserError("This is no file that a cell can be written to.", place=str(out), fix="Name a file for --out.")
+    if out.exists() and not overwrite:
+        raise UserError(
+            "A file stands here already, and what was measured is not replaced unasked.",
+            place=str(out),
+            fix="Name another file for --out, or add --overwrite.",
+        )
+    folder = next(parent for parent in out.absolute().parents if parent.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise UserError("Nothing can be written here.", place=str(folder), fix="Name another place for --out.")
 
 
 def _lines(cell: Cell) -> list[str]:

@@ -17,10 +17,7 @@ from pydantic import JsonValue
 
 from ..records.errors import UserError
 from ..records.prompt import Prompt
-from ..records.spec import Sampling
-
-RESERVED = ("model", "messages", "stream")
-"""Body fields that no extra may replace."""
+from ..records.spec import RESERVED, Sampling
 
 
 @dataclass(frozen=True)

@@ -196,7 +196,9 @@ class DecisionConfig(Block):
         default=0.98, description="Smallest share of identical texts, relative to the baseline's own repeat."
     )
     noise_limit: Annotated[float, Field(gt=0)] = Field(
-        default=0.10, description="Baseline repeats further apart than this make the run unreliable (M25)."
+        default=0.10,
+        description="Starts of one server further apart than this make a result unreliable, unless the difference it "
+        "shows is at least twice as large (M25).",
     )
 
 

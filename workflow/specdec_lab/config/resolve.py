@@ -12,7 +12,17 @@ from pydantic import JsonValue
 
 from .. import engines
 from ..records.base import Finding, canonical
-from ..records.spec import CellSpec, CheckpointSpec, Deadlines, Load, Objective, Sampling, ServerSpec, SessionSpec
+from ..records.spec import (
+    RESERVED,
+    CellSpec,
+    CheckpointSpec,
+    Deadlines,
+    Load,
+    Objective,
+    Sampling,
+    ServerSpec,
+    SessionSpec,
+)
 from ..session.schedule import interleaved
 from .load import LoadedConfig, Problem
 from .models import LabConfig, ModeConfig
@@ -245,6 +255,13 @@ def _cells(config: LabConfig, kinds: list[str]) -> Iterator[CellSpec]:
 
 def _cell_problems(config: LabConfig, known: list[str]) -> Iterator[Problem]:
     workload = config.workload
+    for name in workload.body:
+        if name in RESERVED:
+            fix = "Leave it out: it is the client's own."
+            yield Problem(("workload", "body", name), f"a request's `{name}` may not be set here", fix)
+        elif name == "max_tokens":
+            fix = "Use `workload.max_tokens`, by kind."
+            yield Problem(("workload", "body", name), "a cap in the body would go round the prompts' own", fix)
     there = f"They have: {', '.join(known)}."
     for index, kind in enumerate(workload.kinds or []):
         if kind not in known:

@@ -85,19 +85,12 @@ def load(file: Path) -> Document:
             fix="Save the file as UTF-8.",
             code="config",
         ) from None
-    for number, line in enumerate(text.splitlines(), 1):
-        indent = line[: len(line) - len(line.lstrip())]
-        if "\t" in indent:
-            raise UserError(
-                "A tab is used for indentation, which YAML forbids.",
-                place=f"{file}:{number}:{indent.index(chr(9)) + 1}",
-                fix="Indent with spaces.",
-                code="config",
-            )
     try:
         node = YAML(typ="rt", pure=True).compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        if mark is not None:
+            _refuse_tab(text, mark.line, file)
         where = f"{file}:{mark.line + 1}:{mark.column + 1}" if mark else str(file)
         problem = " ".join(str(part) for part in (error.context, error.problem) if part)
         raise UserError(f"Not valid YAML: {problem}.", place=where, fix="Mend the line.", code="config") from None
@@ -118,11 +111,32 @@ def load(file: Path) -> Document:
     return document
 
 
+def _refuse_tab(text: str, number: int, file: Path) -> None:
+    """A tab in a block scalar or before a comment is fine; where YAML broke off at one, it is the reason."""
+    lines = text.split("\n")
+    line = lines[number] if number < len(lines) else ""
+    indent = line[: len(line) - len(line.lstrip())]
+    if "\t" in indent:
+        raise UserError(
+            "A tab is used for indentation, which YAML forbids.",
+            place=f"{file}:{number + 1}:{indent.index(chr(9)) + 1}",
+            fix="Indent with spaces.",
+            code="config",
+        )
+
+
 def _build(node: Node, path: KeyPath, file: Path, document: Document, open_nodes: frozenset[int]) -> Any:
     place = Place(file, node.start_mark.line + 1, node.start_mark.column + 1)
     document.places.setdefault(path, place)
     if id(node) in open_nodes:
         raise UserError("An alias contains itself.", place=str(place), fix="Write the value out.", code="config")
+    if str(node.tag).startswith("!"):
+        raise UserError(
+            f"The tag `{node.tag}` means nothing here.",
+            place=str(place),
+            fix="Write the value itself; `$NAME` in a path reads the environment.",
+            code="config",
+        )
     inner = open_nodes | {id(node)}
     if isinstance(node, MappingNode):
         return _mapping(node, path, file, document, inner)

@@ -75,6 +75,10 @@ class Objective(Record):
     tpot_s: float | None = None
 
 
+RESERVED = ("model", "messages", "stream")
+"""Fields of a request's body that the client sets itself and no extra may replace."""
+
+
 class Sampling(Record):
     """What every request body carries, in every mode. Identity is judged at temperature 0 only (M41)."""
 
