@@ -31,6 +31,15 @@ def test_fields_that_the_client_sets_are_refused_all_at_once(tmp_path: Path) -> 
     assert "mine.yaml:5" in told
 
 
+def test_a_bundled_model_that_does_not_exist_is_told_with_those_that_do(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(CONFIG.replace("smollm2-135m-q8_0", "smollm2-360m"), encoding="utf-8")
+    with pytest.raises(UserError, match=r"no bundled model `smollm2-360m`") as refused:
+        Lab.load([path], root=tmp_path)
+    assert "smollm2-135m-q4_1" in str(refused.value)
+    assert "checkpoints.target.bundled" in str(refused.value)
+
+
 def test_a_file_in_the_place_of_the_results_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     load(tmp_path)

@@ -83,9 +83,10 @@ def _difference(
         return "undecided", [finding("one_start", f"{told}; {gain.refused}.")]
     if gain.high < 1:
         return "slower", [finding("clear_loss", f"{told} ({_range(gain)}), noise floor {floor:.1%}.")]
-    more = f" About {starts_needed} starts of each would show it." if starts_needed else ""
+    have = min(gain.starts, gain.baseline_starts)
+    more = f" About {max(starts_needed, have + 1)} starts of each would show it." if starts_needed else ""
     if gain.low > 1 or ratio >= 1 + rules.margin:
-        text = f"{told} ({_range(gain)}) is not sure enough with {min(gain.starts, gain.baseline_starts)} starts.{more}"
+        text = f"{told} ({_range(gain)}) is not sure enough with {have} starts.{more}"
         return "undecided", [finding("not_sure_enough", text)]
     return "no difference shown", [finding("interval_spans_one", f"{told} ({_range(gain)}).")]
 

@@ -71,7 +71,9 @@ class CheckpointConfig(Block):
     )
     path: str | None = Field(default=None, description="A local file or folder.")
     bundled: str | None = Field(
-        default=None, description="A small model that comes from a package: `smollm2-135m-q4_1`."
+        default=None,
+        description="A small model that comes from a package: `smollm2-135m-q4_1`, `smollm2-135m-q8_0` (eight bits) or "
+        "`smollm2-135m-safetensors` (for vLLM).",
     )
     files: list[str] = Field(
         default=[], description="hub: patterns of the files to fetch. Default: all that serving needs."

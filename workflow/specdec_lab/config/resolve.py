@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from .. import engines
+from ..checkpoints.bundled import NAMES as BUNDLED
 from ..records.base import Finding, canonical
 from ..records.spec import (
     RESERVED,
@@ -255,6 +256,10 @@ def _cells(config: LabConfig, kinds: list[str]) -> Iterator[CellSpec]:
 
 def _cell_problems(config: LabConfig, known: list[str]) -> Iterator[Problem]:
     workload = config.workload
+    for role, checkpoint in config.checkpoints.items():
+        if checkpoint.bundled is not None and checkpoint.bundled not in BUNDLED:
+            told = f"there is no bundled model `{checkpoint.bundled}`"
+            yield Problem(("checkpoints", role, "bundled"), told, f"One of: {', '.join(BUNDLED)}.")
     for name in workload.body:
         if name in RESERVED:
             fix = "Leave it out: it is the client's own."
