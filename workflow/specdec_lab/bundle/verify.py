@@ -87,10 +87,15 @@ def verify(bundle: Path) -> Verification:
 def _manifest(folder: Path) -> Manifest:
     found = sorted(folder.glob(manifest_path("*")))
     if len(found) != 1:
+        near = sorted(
+            str(path) for way in ("*.tar.gz", "bundle/*.tar.gz", "*/bundle/*.tar.gz") for path in folder.glob(way)
+        )
         raise UserError(
             "This folder is no bundle: it has no manifest." if not found else "This folder holds several bundles.",
-            place=str(folder / manifest_path("<name>")),
-            fix="Give an archive that `specdec pack` made, or the folder it unpacks to.",
+            place=str(folder),
+            fix=f"Give the archive: {near[0]}"
+            if near
+            else "Give an archive that `specdec pack` made, or the folder it unpacks to.",
             code="no_bundle",
         )
     manifest = must_read(found[0], Manifest, fix="Get the bundle again.")
