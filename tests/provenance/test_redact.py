@@ -153,3 +153,22 @@ def test_e9_any_text_around_a_token_leaves_no_token(around: str) -> None:
 )
 def test_every_shape_is_also_taken_out_of_measured_text(secret):
     assert redact_values(f"an answer with {secret} in it") == "an answer with [redacted] in it"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "['--api-key', 'abcd efgh']",
+        '["--hf-token", "abcd efgh"]',
+        "{'hf_token': b'abcdefgh'}",
+        "git clone https://abcdefgh@host/x.git",
+    ],
+)
+def test_e9_no_part_of_a_secret_is_left_behind(text: str) -> None:
+    said = redact(text)
+    assert not any(part in said for part in ("abcd", "efgh"))
+    assert redact(said) == said
+
+
+def test_e9_a_user_of_a_url_is_no_secret() -> None:
+    assert redact("ssh://git@host/x") == "ssh://git@host/x"

@@ -32,7 +32,7 @@ _BARE = rf"""[^\s"'\\,;&}}\]){_MARK}]+"""
 _QUOTED = rf"""(?:[^"'\\\n{_MARK}]|\\(?!["']))+"""
 
 _NAMED = re.compile(
-    rf"(?P<head>(?<![A-Za-z0-9]){_SECRET_NAME}{_QUOTE}?\s*(?:=>|[=:])\s*+\[?+\s*+)"
+    rf"(?P<head>(?<![A-Za-z0-9]){_SECRET_NAME}{_QUOTE}?\s*(?:=>|[=:])\s*+\[?+\s*+(?:b(?=[\"']))?+)"
     rf"(?!{_EMPTY})(?:(?P<open>{_QUOTE})(?P<quoted>{_QUOTED})|(?P<bare>{_BARE}))",
     re.IGNORECASE,
 )
@@ -40,7 +40,9 @@ _LIST = re.compile(
     rf"(?P<head>(?<![A-Za-z0-9]){_SECRET_NAME}{_QUOTE}?\s*[=:]\s*\[)(?P<items>[^\]{_MARK}]+)(?=\])", re.IGNORECASE
 )
 _OPTION = re.compile(
-    rf"(?P<head>--{_SECRET_NAME}{_QUOTE}?,?\s+)(?!-)(?P<open>{_QUOTE}?)(?P<value>[^\s\"'\\,\]{_MARK}]+)", re.IGNORECASE
+    rf"(?P<head>--{_SECRET_NAME}{_QUOTE}?,?\s+)(?!-)"
+    rf"(?:(?P<open>{_QUOTE})(?P<quoted>{_QUOTED})|(?P<bare>[^\s\"'\\,\]{_MARK}]+))",
+    re.IGNORECASE,
 )
 _NAME_AND_VALUE = re.compile(
     rf"(?P<head>{_QUOTE}name{_QUOTE}\s*:\s*{_QUOTE}{_SECRET_NAME}{_QUOTE}\s*,\s*{_QUOTE}value{_QUOTE}\s*:\s*{_QUOTE})"
@@ -55,6 +57,8 @@ _HEADER = re.compile(
 _BEARER = re.compile(r"(?P<head>\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
 _COOKIE = re.compile(r"(?P<head>\b(?:set-)?cookie\s*:\s*+)[^\r\n\"'\ufdd0]+", re.IGNORECASE)
 _URL = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://[^\s/:@\"']*:)[^\s/@\"'\ufdd0]+(?=@)", re.IGNORECASE)
+_URL_KEY = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://)[^\s/:@\"'\ufdd0]{6,}(?=@)", re.IGNORECASE)
+"""A URL whose user is the key itself (`https://KEY@host`); five letters or fewer are a user like `git`."""
 _SHAPES = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"(?:hf|api_org)_(?=[A-Za-z0-9]*[A-Z0-9])[A-Za-z0-9]{8,}|"  # Hugging Face
@@ -95,8 +99,9 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     text = _COOKIE.sub(lambda m: m["head"] + _MARK, text)
     text = _LIST.sub(lambda m: m["head"] + _MARK, text)
     text = _NAMED.sub(lambda m: m["head"] + (m["open"] or "") + _MARK, text)
-    text = _OPTION.sub(lambda m: m["head"] + m["open"] + _MARK, text)
+    text = _OPTION.sub(lambda m: m["head"] + (m["open"] or "") + _MARK, text)
     text = _URL.sub(lambda m: m["head"] + _MARK, text)
+    text = _URL_KEY.sub(lambda m: m["head"] + _MARK, text)
     return _SHAPES.sub(_MARK, text).replace(_MARK, REDACTED)
 
 
