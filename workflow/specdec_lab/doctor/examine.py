@@ -48,7 +48,8 @@ def _config(config: Path | None) -> tuple[Needs, list[Line]]:
         lab = Lab.load([config], root=Path())
     except UserError as error:
         fix = error.fix or "mend the config; every key is described in config/README.md"
-        return Needs(), [Line(check="config", status="fail", found=str(error.cause), fix=fix)]
+        where = f"{error.place}: " if error.place else ""
+        return Needs(), [Line(check="config", status="fail", found=f"{where}{error.cause}", fix=fix)]
     except OSError as error:
         return Needs(), [Line(check="config", status="fail", found=f"{config}: {error.strerror}", fix="check the path")]
     sessions = lab.matrix.sessions
