@@ -26,6 +26,7 @@ name: tiny
 only: [baseline, ngram]
 workload: {requests: 3, kinds: [code, json], max_tokens: {code: 48, json: 16}}
 load: {concurrency: [1]}
+protocol: {replicates: 2}
 """
 
 
@@ -202,5 +203,5 @@ def test_bad_input_stops_before_anything_runs(run):
         run.overlay(REDUCED)
     assert done.returncode != 0
     assert "warmpu" in done.stderr
-    assert "tiny.yaml:6:1" in done.stderr
+    assert "tiny.yaml:7:1" in done.stderr
     assert "workload.warmup" in done.stderr
