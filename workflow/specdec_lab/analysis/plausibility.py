@@ -195,16 +195,19 @@ def _exercised(acceptance: Acceptance | None, cells: Sequence[Measured]) -> list
     return []
 
 
+def _drafted(counts: Acceptance) -> int | None:
+    """What shows that a server drafted, from whichever counters it has."""
+    return counts.draft_tokens or counts.accepted_tokens or counts.drafts
+
+
 def _plain(cells: Sequence[Measured]) -> list[Finding]:
     return [
         finding(
             "baseline_speculates",
-            f"{cell.mode} r{cell.replicate} drafted: {count} {what} by its counters.",
+            f"{cell.mode} r{cell.replicate} drafted: {count} tokens or steps by its counters.",
         )
         for cell in cells
-        if (counts := cell.counters.acceptance)
-        for count, what in [(counts.draft_tokens or counts.accepted_tokens or counts.drafts, "tokens or steps")]
-        if count
+        if (count := _drafted(cell.counters.acceptance))
     ]
 
 
