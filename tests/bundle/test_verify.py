@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,27 @@ def test_a_changed_byte_is_found(folder: Path, name: str) -> None:
     found = verify.verify(folder)
     assert not found.good
     assert found.checks[0].told == [f"results/made/{name}: changed since it was packed"]
+
+
+def rewrite(path: Path, factor: float) -> int:
+    """Multiply every fraction in a JSON or CSV file; how many there were."""
+    number = re.compile(r"(?<![\w.])\d+\.\d{6,}(?![\w.])")
+    text, count = number.subn(lambda found: repr(float(found[0]) * factor), path.read_text(encoding="utf-8"))
+    path.write_text(text, encoding="utf-8")
+    return count
+
+
+@pytest.mark.parametrize("name", ["comparison.json", "summary.csv"])
+@pytest.mark.parametrize(("factor", "expected"), [(1 + 4e-15, "ok"), (1 + 1e-6, "fail")])
+def test_last_digits_depend_on_the_machine_and_more_than_those_do_not(
+    folder: Path, name: str, factor: float, expected: str
+) -> None:
+    path = folder / "results" / "made" / name
+    before = path.read_bytes()
+    assert rewrite(path, factor) > 10
+    assert path.read_bytes() != before
+    reseal(folder)
+    assert outcome(folder)["tables"] == expected
 
 
 def test_a_missing_and_an_added_file_are_found(folder: Path) -> None:

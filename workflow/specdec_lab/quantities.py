@@ -126,8 +126,8 @@ def wall_s(rows: Iterable[Row]) -> float | None:
 def decode_share(rows: Iterable[Row]) -> float | None:
     """M35: time between first and last token / end-to-end time, each summed over the rows; None without such rows."""
     timed = [(row.e2e_s - row.ttft_s, row.e2e_s) for row in rows if row.ttft_s is not None and row.e2e_s]
-    whole = sum(e2e for _, e2e in timed)
-    return sum(decode for decode, _ in timed) / whole if whole > 0 else None
+    whole = math.fsum(e2e for _, e2e in timed)
+    return math.fsum(decode for decode, _ in timed) / whole if whole > 0 else None
 
 
 def _total(values: Sequence[int | None]) -> int | None:

@@ -5,6 +5,7 @@ A file that cannot be read is no reason to stop: it becomes a cell with a reason
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -139,8 +140,8 @@ class Measured:
     def decode_share(self) -> float | None:
         """M35: decode time / request time, summed over the rows."""
         timed = [(one.e2e_s - one.ttft_s, one.e2e_s) for one in self.ok if one.ttft_s is not None and one.e2e_s]
-        whole = sum(end for _, end in timed)
-        return sum(part for part, _ in timed) / whole if whole > 0 else self.summary.decode_share
+        whole = math.fsum(end for _, end in timed)
+        return math.fsum(part for part, _ in timed) / whole if whole > 0 else self.summary.decode_share
 
     @cached_property
     def texts(self) -> dict[str, Text]:

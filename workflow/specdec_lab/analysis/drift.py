@@ -82,8 +82,8 @@ def explains(
     if len(base) < 2 or not ours or len(set(moments)) < len(moments):
         return []
     mean_x, mean_y = _mean([x for x, _ in base]), _mean([y for _, y in base])
-    width = sum((x - mean_x) ** 2 for x, _ in base)
-    slope = sum((x - mean_x) * (y - mean_y) for x, y in base) / width
+    width = math.fsum((x - mean_x) ** 2 for x, _ in base)
+    slope = math.fsum((x - mean_x) * (y - mean_y) for x, y in base) / width
     plain = _mean([y for _, y in ours]) - mean_y
     adjusted = _mean([y - (mean_y + slope * (x - mean_x)) for x, y in ours])
     outside = max(x for x, _ in ours) > max(x for x, _ in base) or min(x for x, _ in ours) < min(x for x, _ in base)
@@ -130,4 +130,4 @@ def _moment(cell: Measured) -> float | None:
 
 
 def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+    return math.fsum(values) / len(values)

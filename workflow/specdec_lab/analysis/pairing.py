@@ -75,7 +75,7 @@ def paired(cells: Sequence[Measured], baseline: Sequence[Measured]) -> Paired:
     ratios = [math.log(mine / base) for mine, base in known.values()]
     return Paired(
         prompts=len(known),
-        geometric=math.exp(sum(ratios) / len(ratios)) if ratios else None,
+        geometric=math.exp(math.fsum(ratios) / len(ratios)) if ratios else None,
         total_time=_total_time(known, mine_tokens, base_tokens),
         slower=sum(ratio < -1e-9 for ratio in ratios),
         length_differs=sum(mine_tokens[p] != base_tokens[p] for p in mine_tokens.keys() & base_tokens.keys()),
@@ -85,6 +85,6 @@ def paired(cells: Sequence[Measured], baseline: Sequence[Measured]) -> Paired:
 def _total_time(known: dict[str, tuple[float, float]], ours: dict[str, int], theirs: dict[str, int]) -> float | None:
     """Seconds per decoded token over all prompts, baseline / mode; decoded tokens = completion tokens - 1."""
     counted = [p for p in known if ours.get(p, 0) > 1 and theirs.get(p, 0) > 1]
-    mine = sum((ours[p] - 1) / known[p][0] for p in counted), sum(ours[p] - 1 for p in counted)
-    base = sum((theirs[p] - 1) / known[p][1] for p in counted), sum(theirs[p] - 1 for p in counted)
+    mine = math.fsum((ours[p] - 1) / known[p][0] for p in counted), sum(ours[p] - 1 for p in counted)
+    base = math.fsum((theirs[p] - 1) / known[p][1] for p in counted), sum(theirs[p] - 1 for p in counted)
     return (base[0] / base[1]) / (mine[0] / mine[1]) if counted else None

@@ -71,8 +71,8 @@ def pooled(groups: Iterable[Sequence[float]]) -> Spread:
     degrees = 0
     for group in groups:
         if len(group) > 1:
-            mean = sum(group) / len(group)
-            squares += sum((value - mean) ** 2 for value in group)
+            mean = math.fsum(group) / len(group)
+            squares += math.fsum((value - mean) ** 2 for value in group)
             degrees += len(group) - 1
     return Spread(sd=math.sqrt(squares / degrees) if degrees else None, degrees=float(degrees))
 
@@ -80,7 +80,7 @@ def pooled(groups: Iterable[Sequence[float]]) -> Spread:
 def geometric_mean(values: Sequence[float | None]) -> float | None:
     """exp(mean of logs); None when no value is above 0."""
     known = logs(values)
-    return math.exp(sum(known) / len(known)) if known else None
+    return math.exp(math.fsum(known) / len(known)) if known else None
 
 
 def gap(values: Sequence[float | None]) -> float | None:
@@ -126,8 +126,8 @@ def gain(
     ours, theirs = logs(mode), logs(baseline)
     if not ours or not theirs:
         return Gain(starts=len(ours), baseline_starts=len(theirs), floor=floor, refused="nothing was measured")
-    base = sum(theirs) / len(theirs)
-    estimate = sum(ours) / len(ours) - base
+    base = math.fsum(theirs) / len(theirs)
+    estimate = math.fsum(ours) / len(ours) - base
     per_start = [math.exp(value - base) for value in ours]
     known = Gain(
         ratio=math.exp(estimate),

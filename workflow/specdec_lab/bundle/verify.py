@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import json
 import math
 import shutil
 import tempfile
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from ..formats import format_of
 from ..provenance.code import digest as code_digest
@@ -182,8 +183,23 @@ class _Made:
     again: Path
 
     def same(self, name: str) -> bool:
-        """Whether the two texts are equal."""
-        return (self.packed / name).read_bytes() == (self.again / name).read_bytes()
+        """Whether the two say the same: texts to the byte, numbers of JSON and CSV to `CLOSE`.
+
+        The last digits of a number depend on the machine's mathematics library and on Python's version.
+        """
+        packed, again = ((folder / name).read_text(encoding="utf-8") for folder in (self.packed, self.again))
+        if packed == again:
+            return True
+        if name.endswith(".json"):
+            return _alike(json.loads(packed), json.loads(again))
+        if name.endswith(".csv"):
+            ours, theirs = (list(csv.reader(io.StringIO(text))) for text in (packed, again))
+            return [len(row) for row in ours] == [len(row) for row in theirs] and all(
+                _equal(one, other)
+                for row, as_made in zip(ours, theirs, strict=True)
+                for one, other in zip(row, as_made, strict=True)
+            )
+        return False
 
 
 def _judged_again(folder: Path, manifest: Manifest) -> Check:
@@ -197,7 +213,7 @@ def _judged_again(folder: Path, manifest: Manifest) -> Check:
 
 
 def _tables(folder: Path, manifest: Manifest) -> Check:
-    """Recompute every table from the raw rows. With the judging code that packed it, texts must be equal to the byte;
+    """Recompute every table from the raw rows. With the judging code that packed it, all must be equal;
     with other code, what was measured must agree, and other judgements are told."""
     from ..analysis import compare, decision, tables
 
@@ -258,9 +274,24 @@ def _equal(ours: str, theirs: str) -> bool:
     if ours == theirs:
         return True
     try:
-        return math.isclose(float(ours), float(theirs), rel_tol=CLOSE)
+        return _close(float(ours), float(theirs))
     except ValueError:
         return False
+
+
+def _close(ours: float, theirs: float) -> bool:
+    return math.isclose(ours, theirs, rel_tol=CLOSE, abs_tol=CLOSE)
+
+
+def _alike(ours: JsonValue, theirs: JsonValue) -> bool:
+    """Whether two JSON values are equal but for the last digits of numbers, wherever those stand."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return ours.keys() == theirs.keys() and all(_alike(ours[key], theirs[key]) for key in ours)
+    if isinstance(ours, list) and isinstance(theirs, list):
+        return len(ours) == len(theirs) and all(_alike(*pair) for pair in zip(ours, theirs, strict=True))
+    if isinstance(ours, float) and isinstance(theirs, float):
+        return _close(ours, theirs)
+    return ours == theirs and type(ours) is type(theirs)
 
 
 def tell(found: Verification, say: Callable[[str], None], limit: int = 20) -> None:

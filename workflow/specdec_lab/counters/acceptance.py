@@ -11,6 +11,7 @@ a close upper estimate: each request's first token comes from its prefill, not f
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from ..records.base import Finding
@@ -98,7 +99,7 @@ def _contradictions(spec: Speculation) -> list[str]:
 def _selfcheck(length: float | None, per_position: list[float]) -> list[Finding]:
     if length is None or not per_position:
         return []
-    expected = 1 + sum(per_position)
+    expected = 1 + math.fsum(per_position)
     if abs(expected - length) <= _SELFCHECK_TOLERANCE * max(1.0, length):
         return []
     return [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -77,7 +78,7 @@ def _energy(
             by_device.setdefault(one.device, []).append(one.power_w)
     if len(by_device) < len(before) or not by_device:
         return None
-    return sum(sum(watts) / len(watts) for watts in by_device.values()) * seconds
+    return math.fsum(math.fsum(watts) / len(watts) for watts in by_device.values()) * seconds
 
 
 def _sample(nvml: Any, device: Any, at: float) -> GpuSample:
