@@ -10,52 +10,107 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-FOLDER = ROOT / "results" / "published" / "h200-smollm2"
+PUBLISHED = ROOT / "results" / "published"
 LOADS = ("c1", "c4", "c16", "c64")
-MODES = {"baseline": "baseline", "n-gram": "ngram", "eagle3-random": "eagle3-random"}
+LENGTHS = ("eagle3-1.5", "eagle3-2", "eagle3-3", "eagle3-4")
+SHAPED = ("ngram-3", *LENGTHS, "draft-3")
 
 
-@pytest.fixture(scope="module")
-def rows():
-    with (FOLDER / "summary.csv").open(encoding="utf-8") as file:
+def table(folder: str) -> dict[tuple[str, str, str], dict[str, str]]:
+    """Rows of a published summary by kind, load and mode."""
+    with (PUBLISHED / folder / "summary.csv").open(encoding="utf-8") as file:
         return {(row["kind"], row["load"], row["mode"]): row for row in csv.DictReader(file)}
 
 
-def table_row(title: str) -> list[str]:
-    (line,) = [line for line in PAGE.splitlines() if line.startswith(f"| {title} |")]
+def said(title: str, *, after: str = "") -> list[str]:
+    """The cells of the page's line that begins with this title, behind the line that begins with `after`."""
+    text = PAGE[PAGE.index(f"| {after} |") :] if after else PAGE
+    line = next(line for line in text.splitlines() if line.startswith(f"| {title} |"))
     return [cell.strip() for cell in line.strip("|").split("|")[1:]]
 
 
+def numbers(cell: str) -> list[float]:
+    """The decimal numbers of a cell."""
+    return [float(number) for number in re.findall(r"\d+\.\d+", cell)]
+
+
+def check_speeds(cells: list[str], here: list[float], base: list[float] | None) -> None:
+    """P50 decode in each cell, and behind it the ratio to the baseline's if there is one."""
+    for number, cell in enumerate(cells):
+        assert numbers(cell)[0] == pytest.approx(here[number], abs=0.051)
+        assert len(numbers(cell)) == (1 if base is None else 2)
+        if base is not None:
+            assert numbers(cell)[1] == pytest.approx(here[number] / base[number], abs=0.0051)
+
+
+def column(rows, kind: str, mode: str, name: str) -> list[float]:
+    return [float(rows[kind, load, mode][name]) for load in LOADS]
+
+
 @pytest.mark.parametrize("kind", ["code", "chat", "json"])
-@pytest.mark.parametrize("mode", MODES)
-def test_speeds_and_ratios_on_the_page_are_those_of_the_table(rows, kind, mode):
-    for load, cell in zip(LOADS, table_row(f"{kind}: {mode}"), strict=True):
-        said = [float(number) for number in re.findall(r"\d+\.\d+", cell)]
-        here = float(rows[kind, load, MODES[mode]]["p50_decode_tok_s"])
-        base = float(rows[kind, load, "baseline"]["p50_decode_tok_s"])
-        assert said[0] == pytest.approx(here, abs=0.051)
-        if mode != "baseline":
-            assert said[1] == pytest.approx(here / base, abs=0.0051)
+def test_real_text_speeds_intervals_and_verdicts(kind):
+    rows = table("h200-smollm2")
+    base = column(rows, kind, "baseline", "p50_decode_tok_s")
+    check_speeds(said(f"{kind}, baseline P50"), base, None)
+    check_speeds(said(f"{kind}, n-gram P50"), column(rows, kind, "ngram", "p50_decode_tok_s"), base)
+    for load, interval, gain, verdict in zip(
+        LOADS, said(f"{kind}, interval"), said(f"{kind}, throughput"), said(f"{kind}, verdict"), strict=True
+    ):
+        row = rows[kind, load, "ngram"]
+        assert numbers(interval) == pytest.approx([float(row["decode_low"]), float(row["decode_high"])], abs=0.0051)
+        assert numbers(gain) == pytest.approx([float(row["agg_speedup"])], abs=0.0051)
+        assert verdict == row["verdict"]
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_joules_per_token_on_the_page_are_those_of_the_table(rows, mode):
-    energy = PAGE.split("## Energy")[1]
-    (line,) = [line for line in energy.splitlines() if line.startswith(f"| {mode} |")]
-    for load, cell in zip(LOADS, line.strip("|").split("|")[1:], strict=True):
-        assert float(cell) == pytest.approx(float(rows["code", load, MODES[mode]]["energy_j_per_token"]), abs=0.00051)
+def test_the_sentence_is_the_decisions():
+    decision = json.loads((PUBLISHED / "h200-smollm2" / "decision.json").read_text(encoding="utf-8"))
+    assert f"**{decision['sentence']}**" in PAGE
 
 
-def test_the_archive_that_the_page_names_is_there():
-    (name,) = re.findall(r"`(h200-smollm2-\w+\.tar\.gz)`", PAGE)
-    assert (FOLDER / name).is_file()
+@pytest.mark.parametrize("mode", ["baseline", *SHAPED])
+def test_ceiling_speeds(mode):
+    rows = table("h200-llama8b-ceiling")
+    base = column(rows, "chat", "baseline", "p50_decode_tok_s")
+    here = column(rows, "chat", mode, "p50_decode_tok_s")
+    check_speeds(said(mode, after="8B shape"), here, None if mode == "baseline" else base)
+
+
+@pytest.mark.parametrize("mode", SHAPED)
+def test_step_costs_and_lengths(mode):
+    rows = table("h200-llama8b-ceiling")
+    length, *costs = said(mode, after="step cost")
+    assert float(length) == pytest.approx(float(rows["chat", "c1", mode]["acceptance_length"]), abs=0.0051)
+    assert [float(cost) for cost in costs] == pytest.approx(column(rows, "chat", mode, "step_cost_ratio"), abs=0.0051)
+
+
+@pytest.mark.parametrize(
+    ("title", "folder", "kind", "mode"),
+    [
+        ("135M code, baseline", "h200-smollm2", "code", "baseline"),
+        ("135M code, ngram", "h200-smollm2", "code", "ngram"),
+        *((f"8B shape, {mode}", "h200-llama8b-ceiling", "chat", mode) for mode in ("baseline", "ngram-3")),
+        *((f"8B shape, {mode}", "h200-llama8b-ceiling", "chat", mode) for mode in ("eagle3-3", "draft-3")),
+    ],
+)
+def test_joules_per_token(title, folder, kind, mode):
+    here = column(table(folder), kind, mode, "energy_j_per_token")
+    assert [float(cell) for cell in said(title)] == pytest.approx(here, abs=0.00051)
+
+
+@pytest.mark.parametrize("kind", ["code", "chat", "json"])
+@pytest.mark.parametrize(("title", "mode"), [("n-gram", "ngram"), ("eagle3-random", "eagle3-random")])
+def test_the_first_machines_speeds(kind, title, mode):
+    rows = table("h200-smollm2-first")
+    base = column(rows, kind, "baseline", "p50_decode_tok_s")
+    check_speeds(said(f"{kind}: baseline"), base, None)
+    check_speeds(said(f"{kind}: {title}"), column(rows, kind, mode, "p50_decode_tok_s"), base)
 
 
 @pytest.fixture(scope="module")
 def third():
     """P50 decode by kind, mode and concurrency, from the third machine's cell store."""
     found = {}
-    with tarfile.open(FOLDER / "third-machine.tar.gz") as archive:
+    with tarfile.open(PUBLISHED / "h200-smollm2-first" / "third-machine.tar.gz") as archive:
         for member in archive:
             if member.name.startswith("cells/measured/") and member.name.endswith(".json"):
                 cell = json.load(archive.extractfile(member))
@@ -67,11 +122,17 @@ def third():
 @pytest.mark.parametrize("kind", ["code", "chat", "json"])
 @pytest.mark.parametrize("mode", ["baseline", "ngram", "draft"])
 def test_the_third_machines_numbers_are_those_of_its_cells(third, kind, mode):
-    for load, cell in zip((1, 4, 16, 64), table_row(f"{kind}, {mode}"), strict=True):
+    for load, cell in zip((1, 4, 16, 64), said(f"{kind}, {mode}"), strict=True):
         if cell == "n/a":
             assert (kind, mode, load) not in third
             continue
-        said = [float(number) for number in re.findall(r"\d+\.\d+", cell)]
-        assert said[0] == pytest.approx(third[kind, mode, load], abs=0.051)
-        if mode != "baseline":
-            assert said[1] == pytest.approx(third[kind, mode, load] / third[kind, "baseline", load], abs=0.0051)
+        here = third[kind, mode, load]
+        base = None if mode == "baseline" else [third[kind, "baseline", load]]
+        check_speeds([cell], [here], base)
+
+
+@pytest.mark.parametrize("folder", sorted(path.name for path in PUBLISHED.iterdir()))
+def test_every_published_folder_is_on_the_page_with_a_bundle_and_a_report(folder):
+    assert f"results/published/{folder}/" in PAGE
+    assert list((PUBLISHED / folder).glob(f"h200-*-{'[0-9a-f]' * 12}.tar.gz"))
+    assert (PUBLISHED / folder / "report.html").is_file()

@@ -1,7 +1,7 @@
 """Waiting for sockets: a plain poll loop, made for measuring.
 
 Why not asyncio: the kernel says when each read arrived (see `clock`), so being late costs no exactness. That makes it
-right, under many streams, to sleep two milliseconds and then read everything that came, which saves a wake-up for
+right, under many streams, to sleep for a few milliseconds and then read everything that came, which saves a wake-up for
 nearly every chunk (docs/client.md has the numbers).
 """
 
@@ -12,8 +12,11 @@ import time
 from collections.abc import Callable
 from time import perf_counter
 
-NAP_S = 0.002
-"""The sleep before a look at the sockets while reads come fast."""
+LONGEST_NAP_S = 0.005
+"""The longest sleep before a look at the sockets while reads come fast: as much later may the next request be sent."""
+
+NAP_SHARE = 0.25
+"""The sleep as a share of the time between two reads of one stream: two reads that met in it would get one stamp."""
 
 FAST_READS_S = 4000
 """Reads per second from which on the loop naps. Below, it answers at once."""
@@ -34,7 +37,7 @@ class Reactor:
         self._ready: dict[int, Callable[[], None]] = {}
         self._window_end = 0.0
         self._reads = 0
-        self._napping = False
+        self._nap_s = 0.0
         self.now = perf_counter()
         """When the look at the sockets that is being answered was made."""
         self.may_nap = True
@@ -56,8 +59,8 @@ class Reactor:
     def turn(self, until: float) -> None:
         """One look at the sockets, waiting for them no longer than `until` (of time.perf_counter), never much later."""
         wait = until - perf_counter()
-        if self._napping and wait > 0:
-            time.sleep(min(NAP_S, wait))
+        if self._nap_s and wait > 0:
+            time.sleep(min(self._nap_s, wait))
             wait = 0.0
         elif 0 < wait < _SLICE_S:
             time.sleep(wait)
@@ -71,7 +74,9 @@ class Reactor:
         self._reads += len(events)
         now = perf_counter()
         if now >= self._window_end:
-            self._napping = self.may_nap and self._reads > FAST_READS_S * (now - self._window_end + _WINDOW_S)
+            window_s = now - self._window_end + _WINDOW_S
+            fast = self.may_nap and self._reads > FAST_READS_S * window_s
+            self._nap_s = min(LONGEST_NAP_S, NAP_SHARE * len(ready) * window_s / self._reads) if fast else 0.0
             self._reads = 0
             self._window_end = now + _WINDOW_S
 
