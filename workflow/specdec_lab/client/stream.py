@@ -15,6 +15,7 @@ from .chunk import BadChunk, Chunk, error_text, parse
 from .exchange import Exchange
 from .plainchunk import PlainChunks
 from .sse import Decoder, Event
+from .toolcalls import ToolCalls
 
 REASONS: dict[str, str] = {
     "connect_error": "no connection could be made",
@@ -51,6 +52,7 @@ class Transcript:
 
     answer: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
+    calls: ToolCalls = field(default_factory=ToolCalls)
     arrivals: list[float] = field(default_factory=list)
     token_ids: list[int | None] = field(default_factory=list)
     running: list[int | None] = field(default_factory=list)
@@ -176,6 +178,8 @@ class Transcript:
                     self.first_answer = event.at
             if chunk.reasoning:
                 self.reasoning.append(chunk.reasoning)
+            for piece in chunk.calls:
+                self.calls.take(piece)
         return chunk
 
     def chunk_tokens(self) -> list[int] | None:
@@ -261,7 +265,7 @@ def row(
     arrivals = [at - sent for at in read.arrivals]
     tokens = read.chunk_tokens()
     decode = quantities.decode_tok_s(read.completion_tokens, arrivals, tokens)
-    answer, reasoning = joined(read.answer), joined(read.reasoning)
+    answer, reasoning, called = joined(read.answer), joined(read.reasoning), joined(read.calls.parts())
     notes = _notes(exchange, read, arrivals, max_tokens)
     if "\ufffd" in answer and not any("\ufffd" in part for part in read.answer):
         notes.append("surrogates")
@@ -286,6 +290,7 @@ def row(
         tpot_s=quantities.tpot_s(decode),
         text=answer,
         reasoning=reasoning or None,
+        tool_calls=called or None,
         arrivals=arrivals,
         chunk_tokens=tokens,
     )

@@ -49,6 +49,9 @@ class Row(Record):
     tpot_s: float | None = Field(default=None, description="1 / decode_tok_s: amortised time per output token.")
     text: str | None = None
     reasoning: str | None = None
+    tool_calls: str | None = Field(
+        default=None, description="Calls of tools in their order, a line `name(arguments)` each, without their ids."
+    )
     arrivals: list[float] = Field(default=[], description="Arrival of each chunk that carried generated text.")
     chunk_tokens: list[int] | None = Field(
         default=None, description="Tokens in each of those chunks, when the server says so; else null."
