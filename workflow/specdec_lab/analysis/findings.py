@@ -109,6 +109,20 @@ CODES: dict[str, Meaning] = {
     "batched": Meaning(
         "info", "Batching changes rounding, so near-ties may flip at this load even without speculation."
     ),
+    "tool_calls_differ": Meaning(
+        "warn", "The words agree, the tools called or their arguments do not: compare them in the rows."
+    ),
+    "no_text": Meaning(
+        "warn",
+        "Empty answers say nothing of identity. No tokens: the chat template ends the answer at once. Tokens without "
+        "a text: the server sends it in a field that the client does not read.",
+    ),
+    "finish_differs": Meaning(
+        "warn",
+        "Compare the rows' finish_reason and completion_tokens: an end token was missed, or the cap is counted "
+        "otherwise, when drafts are verified.",
+    ),
+    "finish_own_variation": Meaning("info", "The baseline's own starts end for another reason about as often."),
     "excess_overall": Meaning("warn", "Over all its cells this mode differs more often than the baseline from itself."),
     "reasoning_differs": Meaning("warn", "The answers agree, the reasoning before them does not."),
     # The decision (M7)

@@ -14,6 +14,7 @@ from ..records.spec import CellSpec
 from . import drift, plausibility
 from .cells import Measured
 from .comparable import BLOCKING, obstacles
+from .doubts import TEXT
 from .findings import finding
 from .identity import judge
 from .near_tie import TIE_GAP
@@ -112,8 +113,8 @@ def _floor(family: Family, rules: DecisionRules) -> Floor:
         starts=len(family.baseline),
         decode=decode,
         aggregate=gap([cell.agg_tok_s for cell in family.baseline]),
-        identical=control.identical if control else None,
-        identical_n=control.n if control else None,
+        identical=control.identical if control and control.n else None,
+        identical_n=control.n if control and control.n else None,
         drift=drift.opening_to_closing(family.baseline),
         findings=found,
     )
@@ -167,6 +168,7 @@ def _row(
     decode = _gain(family, mode.name, lambda cell: cell.p50_decode, rules)
     found = drift.outgrown(found, decode.ratio, floor.drift)
     identity = _identity(family, mode, cells, ties, rules)
+    found += [one for one in identity.reasons if one.code in TEXT]
     explained = theory(
         row.acceptance,
         k=mode.k if mode.k is not None else draft_length(cells[0].session.server.speculative),

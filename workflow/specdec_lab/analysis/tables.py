@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..records.base import write_text_atomic
 from ..records.comparison import CellResult, Comparison, Floor, Gain
+from .doubts import MARK, text_mark
 
 MISSING = "n/a"
 TOLD_BEFORE = frozenset({"failed_mode", "missing_cell"})
@@ -59,7 +60,7 @@ def summary_text(comparison: Comparison) -> str:
         "the ratio to the baseline's. interval: of the P50 decode speedup, over server starts. floor: how far two",
         "starts of the baseline lie apart. accept: accepted / drafted tokens. length: 1 + accepted / drafts.",
         "identical: texts equal to the baseline's (in its own row: to its first start's). p95 is interpolated.",
-        f"{MISSING}: not measured, which is never 0.",
+        f"{MISSING}: not measured, which is never 0. {MARK}: read the notes before you rely on this number.",
         "",
     ]
     lines += _noise(comparison) + _failed(comparison) + _notes(comparison)
@@ -113,7 +114,7 @@ def _identical(row: CellResult, own: Floor | None) -> str:
         return "-" if own.identical is None else f"{own.identical}/{own.identical_n}"
     if row.identity is None or not row.identity.n:
         return MISSING
-    return f"{row.identity.identical}/{row.identity.n}"
+    return f"{row.identity.identical}/{row.identity.n}{text_mark(row)}"
 
 
 def _noise(comparison: Comparison) -> list[str]:

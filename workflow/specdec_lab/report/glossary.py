@@ -78,8 +78,9 @@ TERMS = (
     ),
     Term(
         "Identical n/N",
-        "prompts whose text equals the baseline's / prompts with a text in both",
-        "At temperature 0. Judged against how often the baseline equals itself: batching alone can change rounding.",
+        "prompts whose answer, tool calls and reasoning equal the baseline's / prompts answered in both",
+        "At temperature 0. A prompt without a text in either is left out. Judged against how often the baseline "
+        "equals itself: batching alone can change rounding.",
     ),
     Term(
         "Decode share",

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..analysis.doubts import text_mark
 from ..records.base import Finding
 from ..records.comparison import CellResult
 from ..records.decision import WorkloadDecision
@@ -175,7 +176,7 @@ def _row(row: CellResult) -> dict[str, Any]:
         "ttft50": numbers.milliseconds(row.p50_ttft_s),
         "ttft95": numbers.milliseconds(row.p95_ttft_s),
         "acceptance": _acceptance_words(row),
-        "identical": numbers.count(identity.identical, identity.n) if identity else "",
+        "identical": numbers.count(identity.identical, identity.n) + text_mark(row) if identity else "",
         "requests": f"{row.requests - row.failed}/{row.requests}",
         "starts": row.starts,
         "energy": numbers.plain(row.energy_j_per_token) if row.energy_j_per_token is not None else "",
