@@ -80,12 +80,14 @@ def judge_group(cells: Sequence[Measured], cell: CellSpec, plan: Plan, ties: Tie
             placebos=frozenset(mode.name for mode in members if mode.placebo),
         )
         floor = _floor(family, plan.rules)
+        rows = [_row(family, mode, floor, plan.rules, ties, copies) for mode in members if by_mode[mode.name]]
         if family.baseline:
+            deployable = {mode.name for mode in members if not (mode.placebo or mode.lossy)}
+            rivals = [row for row in rows if row.mode in deployable]
+            floor = floor.model_copy(update={"findings": drift.harmless(floor.findings, rivals, floor.drift)})
             group.floors.append(floor)
             group.results.append(_baseline_row(family, base, floor, plan.rules))
-        for mode in members:
-            if by_mode[mode.name]:
-                group.results.append(_row(family, mode, floor, plan.rules, ties, copies))
+        group.results += rows
     return group
 
 
