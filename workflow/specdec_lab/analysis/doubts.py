@@ -14,3 +14,8 @@ def text_mark(row: CellResult) -> str:
     """The mark for the count of identical texts; empty when the count says all there is to say."""
     text = row.identity
     return MARK if text is not None and any(one.code in TEXT for one in text.reasons) else ""
+
+
+def acceptance_mark(row: CellResult) -> str:
+    """The mark for an acceptance that rests on a window of counters in doubt."""
+    return MARK if row.acceptance_doubts else ""

@@ -11,7 +11,7 @@ from ..records.base import Finding
 from ..records.comparison import CellResult, Floor, Gain, Identity
 from ..records.decision import DecisionRules, Plan, PlannedMode
 from ..records.spec import CellSpec
-from . import drift, plausibility
+from . import drift, plausibility, windows
 from .cells import Measured
 from .comparable import BLOCKING, obstacles
 from .doubts import TEXT
@@ -144,6 +144,8 @@ def _row(
     found += [problem for problem in floor.findings if problem.severity == "error"]
     speculative = bool(cells[0].session.server.speculative)
     found += plausibility.gates(cells, base, acceptance=row.acceptance, speculative=speculative)
+    if row.acceptance is not None and row.acceptance.status == "measured":
+        row = row.model_copy(update={"acceptance_doubts": windows.doubts(cells, found)})
     found += _inherited(base)
     found += [copies[key] for cell in cells if (key := (cell.mode, cell.replicate)) in copies]
     found += drift.throttling(cells)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..records.base import write_text_atomic
 from ..records.comparison import CellResult, Comparison, Floor, Gain
-from .doubts import MARK, text_mark
+from .doubts import MARK, acceptance_mark, text_mark
 
 MISSING = "n/a"
 TOLD_BEFORE = frozenset({"failed_mode", "missing_cell"})
@@ -87,8 +87,10 @@ def _row(row: CellResult, own: Floor | None) -> list[str]:
         "" if base else _number(row.decode.floor if row.decode else None, "{:.1%}"),
         _number(row.p50_ttft_s, "{:.3f} s"),
         _number(row.p95_ttft_s, "{:.3f} s"),
-        "-" if base else _number(acceptance.acceptance_rate if acceptance else None, "{:.0%}"),
-        "-" if base else _number(acceptance.acceptance_length if acceptance else None, "{:.2f}"),
+        "-" if base else _number(acceptance.acceptance_rate if acceptance else None, f"{{:.0%}}{acceptance_mark(row)}"),
+        "-"
+        if base
+        else _number(acceptance.acceptance_length if acceptance else None, f"{{:.2f}}{acceptance_mark(row)}"),
         _identical(row, own),
         verdict,
     ]
@@ -194,6 +196,7 @@ CSV_COLUMNS = [
     "ttft_ratio",
     "acceptance_rate",
     "acceptance_length",
+    "acceptance_doubts",
     "expected_length",
     "tokens_per_step",
     "step_cost_ratio",
@@ -241,6 +244,7 @@ def flat(row: CellResult) -> dict[str, object]:
         "ttft_ratio": ttft.ratio,
         "acceptance_rate": acceptance.acceptance_rate if acceptance else None,
         "acceptance_length": acceptance.acceptance_length if acceptance else None,
+        "acceptance_doubts": " ".join(row.acceptance_doubts),
         "expected_length": theory.expected_length if theory else None,
         "tokens_per_step": theory.tokens_per_step if theory else None,
         "step_cost_ratio": theory.step_cost_ratio if theory else None,

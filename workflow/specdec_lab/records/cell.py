@@ -127,7 +127,9 @@ class CounterWindow(Record):
     prefix_cache_hits: int | None = None
     preemptions: int | None = None
     deltas: dict[str, float] = Field(default={}, description="Every counter that the engine's table names, as a delta.")
-    settled: bool | None = Field(default=None, description="Whether two scrapes agreed before the window was closed.")
+    settled: bool | None = Field(
+        default=None, description="Whether the counters were at rest at both ends of the window."
+    )
     findings: list[Finding] = []
 
 

@@ -175,6 +175,9 @@ class CellResult(Record):
     energy_j_per_token: float | None = None
     cost_per_million: float | None = Field(default=None, description="B8, in the rules' currency.")
     acceptance: Acceptance | None = Field(default=None, description="M4, counters of all starts added.")
+    acceptance_doubts: list[str] = Field(
+        default=[], description="Codes of the findings that throw doubt on the acceptance; empty: none does."
+    )
     decode: Gain | None = Field(default=None, description="P50 decode speedup: what one user feels (M31).")
     aggregate: Gain | None = Field(default=None, description="Gain in tokens per second of the whole cell (M31).")
     ttft: Gain | None = Field(default=None, description="P50 TTFT, mode / baseline: above 1 is later.")
