@@ -11,7 +11,7 @@ from ..records.base import Finding
 from ..records.comparison import CellResult, Floor, Gain, Identity
 from ..records.decision import DecisionRules, Plan, PlannedMode
 from ..records.spec import CellSpec
-from . import drift, plausibility, windows
+from . import cost, drift, plausibility, windows
 from .cells import Measured
 from .comparable import BLOCKING, obstacles
 from .doubts import TEXT
@@ -249,9 +249,6 @@ def _numbers(family: Family, mode: PlannedMode, cells: list[Measured], rules: De
     load = family.cell.load
     agg = geometric_mean([cell.agg_tok_s for cell in cells])
     energies = [cell.energy_j / cell.tokens for cell in cells if cell.energy_j is not None and cell.tokens]
-    cost = None
-    if rules.price_per_gpu_hour is not None and agg:
-        cost = rules.price_per_gpu_hour / (agg * 3600) * 1e6
     whole = len(cells) >= mode.replicates and all(cell.summary.completed for cell in cells)
     counts = [cell.tokens / len(cell.ok) for cell in cells if cell.tokens is not None and cell.ok]
     return CellResult(
@@ -274,7 +271,7 @@ def _numbers(family: Family, mode: PlannedMode, cells: list[Measured], rules: De
         decode_share=median(share for cell in cells if (share := cell.decode_share) is not None),
         decode_n=sum(cell.decode_n for cell in cells),
         energy_j_per_token=sum(energies) / len(energies) if energies else None,
-        cost_per_million=cost,
+        cost_per_million=cost.per_million(rules, agg, cells[0].session.server.gpus),
         acceptance=added([cell.counters.acceptance for cell in cells]),
     )
 

@@ -173,7 +173,7 @@ class CellResult(Record):
     decode_share: float | None = Field(default=None, description="M35: decode time / request time.")
     decode_n: int = Field(default=0, description="Requests behind p50_decode_tok_s, over all starts.")
     energy_j_per_token: float | None = None
-    cost_per_million: float | None = Field(default=None, description="B8, in the rules' currency.")
+    cost_per_million: float | None = Field(default=None, description="B8: completion tokens, in the rules' currency.")
     acceptance: Acceptance | None = Field(default=None, description="M4, counters of all starts added.")
     acceptance_doubts: list[str] = Field(
         default=[], description="Codes of the findings that throw doubt on the acceptance; empty: none does."

@@ -88,6 +88,11 @@ TERMS = (
         "How much of a request's time speculation can touch at all.",
     ),
     Term(
+        "Cost per million tokens",
+        "price of one GPU hour × GPUs of the mode's server / (aggregate tok/s × 3600) × 10⁶",
+        "At this load, with the server as busy as it was here. A mode that needs a further GPU pays for it.",
+    ),
+    Term(
         "Drift",
         "P50 decode of the closing baseline start / the opening one − 1",
         "Whether the machine itself became slower or faster meanwhile.",
