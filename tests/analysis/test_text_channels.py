@@ -20,7 +20,7 @@ from specdec_lab.records.decision import Decision
 Write = Callable[..., Path]
 N = 20
 TEXTS = [plain_text(i) for i in range(N)]
-CALLS = [f'find({{"city": "{plain_text(i, 60)}", "days": {i}}})' for i in range(N)]
+CALLS = [f'find {{"city": "{plain_text(i, 60)}", "days": {i}}}' for i in range(N)]
 DRAFTED: dict[str, Any] = {
     "speculative": {"method": "eagle3", "num_speculative_tokens": 3},
     "drafts": 700,
@@ -55,7 +55,7 @@ def silent_with(calls: list[str | None]) -> dict[str, Any]:
 
 
 def test_a3_modes_that_differ_in_their_tool_calls_alone_differ(folder: Write) -> None:
-    other = [call.replace("find(", "fund(") for call in CALLS]
+    other = [call.replace("find", "fund") for call in CALLS]
     comparison, answer = run(folder, [silent_with(CALLS)] * 2, silent_with(other))
     row = eagle3(comparison)
     text = text_of(row)
@@ -80,6 +80,11 @@ def test_a3_a_call_in_the_place_of_an_answer_is_a_difference_and_nothing_empty()
     assert (one.channel, one.degenerate) == ("answer", None)
     (lost,) = differences({"p": Text("", None, "stop")}, {"p": Text("", None, "tool_calls", CALLS[0])})
     assert (lost.channel, lost.degenerate) == ("tool_calls", "empty")
+
+
+def test_a3_a_call_that_breaks_off_is_truncation() -> None:
+    (cut,) = differences({"p": Text("", None, "length", CALLS[0][:50])}, {"p": Text("", None, "tool_calls", CALLS[0])})
+    assert (cut.channel, cut.degenerate) == ("tool_calls", "truncated")
 
 
 def test_m5_answers_without_a_text_in_either_mode_are_no_evidence(folder: Write) -> None:

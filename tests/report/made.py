@@ -26,7 +26,7 @@ SPEEDUPS = {
     "draft_k4": {"code": (1.6, 1.4, 0.9), "chat": (1.25, 1.1, 0.85)},
 }
 NOISE = (0.994, 1.003, 1.006)
-CALL = 'open({"path": "a<b>.py"})'
+CALL = 'open {"path": "a<b>.py"}'
 """What every mode calls for one prompt, beside its answer."""
 
 

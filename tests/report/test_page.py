@@ -138,7 +138,7 @@ def test_a3_tool_calls_are_there_to_be_seen_side_by_side(text: str) -> None:
     for answer, reasoning, calls in channels:
         assert stored["texts"][answer].startswith("code 2 ")
         assert reasoning is None
-        assert stored["texts"][calls] == 'open({"path": "a<b>.py"})'
+        assert stored["texts"][calls] == 'open {"path": "a<b>.py"}'
 
 
 def test_charts_lie_beside_the_page_as_svg_and_png(page: Path) -> None:

@@ -93,8 +93,11 @@ class ToolCalls:
         return None
 
     def parts(self) -> list[str]:
-        """The text of all calls in parts: one line per call, `name(arguments)`; empty without a call."""
+        """The text of all calls in parts: a line per call, its name, a space, its arguments; empty without a call.
+
+        Nothing closes a line, so that a call that was cut off is the beginning of the whole one.
+        """
         out: list[str] = []
         for call in self._calls:
-            out += ["\n" if out else "", call.name, "(", *call.arguments, ")"]
+            out += ["\n" if out else "", call.name, " ", *call.arguments]
         return out

@@ -50,7 +50,7 @@ class Row(Record):
     text: str | None = None
     reasoning: str | None = None
     tool_calls: str | None = Field(
-        default=None, description="Calls of tools in their order, a line `name(arguments)` each, without their ids."
+        default=None, description="Calls of tools in their order, a line `name arguments` each, without their ids."
     )
     arrivals: list[float] = Field(default=[], description="Arrival of each chunk that carried generated text.")
     chunk_tokens: list[int] | None = Field(
