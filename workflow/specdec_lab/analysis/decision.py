@@ -2,10 +2,11 @@
 
 A mode pays at a load when all of this holds: P50 decode gains at least the margin; the gain is shown (see
 `statistics`); it is beyond the A/A floor; aggregate throughput does not fall there; the texts are the baseline's up to
-its own variation, or nearly all are equal (one late difference is allowed: 2 % of 40 prompts would be none); at least
-two starts of each, nothing missing, speculation exercised; and it is neither a placebo nor lossy. Among those that pay,
-the fastest wins; within the noise of the fastest, the simpler mode (the one that stands earlier in the plan) and the
-smaller K win. The tie rule follows the tuner proposed in vLLM PR 49163.
+its own variation, or nearly all are equal (one late difference is allowed: 2 % of 40 prompts would be none; an equal
+text that ends for another reason counts like a different one); at least two starts of each, nothing missing,
+speculation exercised; and it is neither a placebo nor lossy. Among those that pay, the fastest wins; within the noise
+of the fastest, the simpler mode (the one that stands earlier in the plan) and the smaller K win. The tie rule follows
+the tuner proposed in vLLM PR 49163.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ OUTGROWN = 2.0
 DRAWN_OUT = 0.995
 """How sure a gain over a trend that is drawn out in time must be (one-sided)."""
 SMALL = (
-    "It is small beside the gain, so the verdict stands. For an exact ratio let the machine settle, nothing else "
+    "It is small beside the difference, so the verdict stands. For an exact ratio let the machine settle, nothing else "
     "running and clocks fixed, and repeat."
 )
 """What to do about a drift that changes no verdict."""
