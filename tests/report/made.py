@@ -26,6 +26,8 @@ SPEEDUPS = {
     "draft_k4": {"code": (1.6, 1.4, 0.9), "chat": (1.25, 1.1, 0.85)},
 }
 NOISE = (0.994, 1.003, 1.006)
+CALL = 'open {"path": "a<b>.py"}'
+"""What every mode calls for one prompt, beside its answer."""
 
 
 def _cells() -> list[dict[str, Any]]:
@@ -44,6 +46,7 @@ def _cells() -> list[dict[str, Any]]:
                     concurrency=LOADS[place],
                     against=None if mode == "baseline" else "baseline",
                     texts=_texts(mode, kind, replicate),
+                    tool_calls=[CALL if (kind, number) == ("code", 2) else None for number in range(PROMPTS)],
                     started_at=f"2026-01-01T01:{4 * slot:02d}:{5 * order:02d}Z",
                     speculative=None if mode == "baseline" else {"method": mode.split("_")[0]},
                     drafts=None if mode == "baseline" else 400,

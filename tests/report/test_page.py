@@ -131,6 +131,16 @@ def test_identical_texts_are_stored_once(text: str) -> None:
     assert len(stored["texts"]) < 2 * 12 + 5
 
 
+def test_a3_tool_calls_are_there_to_be_seen_side_by_side(text: str) -> None:
+    stored = json.loads(re.search(r'id="texts">(.*?)</script>', text, re.S)[1])  # type: ignore[index]
+    channels = [cell["rows"]["p2"] for cell in stored["cells"] if cell["kind"] == "code"]
+    assert channels
+    for answer, reasoning, calls in channels:
+        assert stored["texts"][answer].startswith("code 2 ")
+        assert reasoning is None
+        assert stored["texts"][calls] == 'open {"path": "a<b>.py"}'
+
+
 def test_charts_lie_beside_the_page_as_svg_and_png(page: Path) -> None:
     for name in ("decode_speedup", "throughput_per_user", "acceptance", "k_sweep", "timeline", "first_differences"):
         drawing = (page.parent / "charts" / f"{name}.svg").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ from .client import Client, Endpoint, Measured
 from .client import selftest as proving
 from .counters.scrape import Settled, settle
 from .counters.tables import TABLES, guess
-from .counters.window import unavailable, window
+from .counters.window import between, unavailable
 from .engines import NAMES
 from .engines import get as engine_named
 from .provenance.host import host
@@ -92,7 +92,7 @@ def measure(asked: Asked, say: Say) -> Cell:
         counters = unavailable(speculative=False)
         if metrics_url is not None and names is not None and before is not None:
             after = settle(metrics_url, names, limit_s=SETTLE_S)
-            counters = _window(before.text, after, engine)
+            counters = _window(before, after, engine)
 
     return _cell(asked, chosen, kinds, engine, root, measured, warm, counters)
 
@@ -148,14 +148,14 @@ def _warmup(chosen: Sequence[Prompt], kinds: Sequence[str], n: int) -> list[Prom
     return [p for kind, share in zip(kinds, shares, strict=True) for p in workload.warmup_for(kind, share, chosen)]
 
 
-def _window(before: str, after: Settled, engine: str) -> CounterWindow:
+def _window(before: Settled, after: Settled, engine: str) -> CounterWindow:
     """The counters' change. Whether the server speculates is not known here, so its counters say it."""
     names = TABLES[engine]
-    made = window(before, after.text, names, speculative=True)
+    made = between(before, after, names, speculative=True)
     status = made.acceptance.status
     if status == "absent" or (status == "not_exercised" and names.always_shown):
-        made = window(before, after.text, names, speculative=False)
-    return made.model_copy(update={"settled": after.settled, "findings": [*made.findings, *after.findings]})
+        made = between(before, after, names, speculative=False)
+    return made
 
 
 def _cell(

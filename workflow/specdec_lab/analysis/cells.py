@@ -23,8 +23,8 @@ from ..records.cell import ClientProof as Client
 from ..records.reading import first_problem
 from ..records.spec import CellSpec, Load, ServerSpec, SessionSpec
 from ..records.stack import Stack
+from .answers import Text
 from .findings import finding
-from .identity import Text
 
 NO_SERVER = ServerSpec(engine="openai", launcher="attach")
 """Stands for a server that nothing is known of."""
@@ -250,7 +250,7 @@ def _request(row: dict[str, Any]) -> Request:
         ttft_s=row.get("ttft_s"),
         e2e_s=row.get("e2e_s"),
         sent_s=row.get("sent_s"),
-        text=Text(row.get("text"), row.get("reasoning"), row.get("finish_reason")),
+        text=Text(row.get("text"), row.get("reasoning"), row.get("finish_reason"), row.get("tool_calls")),
     )
 
 

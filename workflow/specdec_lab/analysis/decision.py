@@ -2,10 +2,11 @@
 
 A mode pays at a load when all of this holds: P50 decode gains at least the margin; the gain is shown (see
 `statistics`); it is beyond the A/A floor; aggregate throughput does not fall there; the texts are the baseline's up to
-its own variation, or nearly all are equal (one late difference is allowed: 2 % of 40 prompts would be none); at least
-two starts of each, nothing missing, speculation exercised; and it is neither a placebo nor lossy. Among those that pay,
-the fastest wins; within the noise of the fastest, the simpler mode (the one that stands earlier in the plan) and the
-smaller K win. The tie rule follows the tuner proposed in vLLM PR 49163.
+its own variation, or nearly all are equal (one late difference is allowed: 2 % of 40 prompts would be none; an equal
+text that ends for another reason counts like a different one); at least two starts of each, nothing missing,
+speculation exercised; and it is neither a placebo nor lossy. Among those that pay, the fastest wins; within the noise
+of the fastest, the simpler mode (the one that stands earlier in the plan) and the smaller K win. The tie rule follows
+the tuner proposed in vLLM PR 49163.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from .identity import early
 from .routing import batch_routes, dynamic_k, routes
 from .sentences import decision_page, next_step, sentence, why
 
+UNSETTLED = frozenset({"identical_too_few", "finish_differs", "no_text"})
+"""What keeps a faster mode from being adopted until somebody has looked at its texts."""
 TIE = 0.01
 """Two modes closer than this, or than the A/A floor, are equally fast."""
 
@@ -129,8 +132,13 @@ def _text(row: CellResult, rules: DecisionRules) -> list[Finding]:
     late = not (text.truncated or text.degenerate) and all(not early(one) for one in text.differences)
     allowed = max((1 - rules.identical_share) * text.n, 1.0 if late else 0.0)
     differing = text.n * (text.differing_share if text.differing_share is not None else 1.0)
-    if text.word == "undecided" and differing <= allowed and not _in_excess(text):
-        return []
+    same_words = differing <= allowed and not _in_excess(text)
+    ended = text.finish_only_differs if any(one.code == "finish_differs" for one in text.reasons) else 0
+    if text.word == "undecided" and same_words:
+        if differing + ended <= allowed:
+            return []
+        told = f"{ended}/{text.n} texts are the baseline's but end for another reason; {allowed:.0f} may at most."
+        return [finding("finish_differs", told)]
     told = f"{text.identical}/{text.n} texts are the baseline's; all but {allowed:.0f} are asked for."
     return [finding("identical_too_few", told)]
 
@@ -282,7 +290,7 @@ def _overall(candidates: list[Candidate], winner: CellResult | None, extra: list
         if having:
             reasons = [reason for one in having for reason in one.reasons]
             shown_word: Word = "no difference shown" if word == "faster" else word
-            if word == "faster" and any(reason.code == "identical_too_few" for reason in reasons):
+            if word == "faster" and any(reason.code in UNSETTLED for reason in reasons):
                 shown_word = "undecided"
             return Verdict(word=shown_word, reasons=[*reasons, *extra])
     return Verdict(word="not comparable", reasons=extra or [finding("missing_cell", "No mode was measured.")])

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from ..records.base import Finding
+from ..records.comparison import CellResult
 from .cells import Measured
 from .findings import finding
 from .statistics import Spread, logs, quantile
@@ -19,6 +20,11 @@ OUTGROWN = 2.0
 """A difference this many times as large as the noise or the drift beside it is not made by them."""
 DRAWN_OUT = 0.995
 """How sure a gain over a trend that is drawn out in time must be (one-sided)."""
+SMALL = (
+    "It is small beside the difference, so the verdict stands. For an exact ratio let the machine settle, nothing else "
+    "running and clocks fixed, and repeat."
+)
+"""What to do about a drift that changes no verdict."""
 CLOCK_SHARE = 0.03
 """Median clocks of a mode and its baseline further apart than this are not the same machine."""
 
@@ -108,7 +114,33 @@ def outgrown(found: Sequence[Finding], ratio: float | None, drift: float | None)
     """
     if ratio is None or drift is None or max(ratio, 1 / ratio) - 1 < OUTGROWN * abs(drift):
         return list(found)
-    return [one.model_copy(update={"severity": "warn"}) if one.code == "drift" else one for one in found]
+    return [_small(one) if one.code == "drift" else one for one in found]
+
+
+def harmless(found: Sequence[Finding], rows: Sequence[CellResult], drift: float | None) -> list[Finding]:
+    """What is said of the baseline itself, with its drift only warned of when it cannot change what is deployed here.
+
+    It cannot when the difference of every mode is `OUTGROWN` times as large as the drift; nor when one mode is shown
+    to be faster that far beyond it, and each mode whose difference is smaller would stay behind that one even with
+    `OUTGROWN` times the drift added to its ratio. Without a mode to tell by, the finding stays what it is.
+    """
+    known = [(row, row.decode.ratio) for row in rows if row.decode is not None and row.decode.ratio is not None]
+    if drift is None or not known:
+        return list(found)
+    width = OUTGROWN * abs(drift)
+    near = [ratio for _, ratio in known if max(ratio, 1 / ratio) - 1 < width]
+    best = max((ratio for row, ratio in known if ratio - 1 >= width and _faster(row)), default=0.0)
+    if any(ratio + width >= best for ratio in near):
+        return list(found)
+    return [_small(one) if one.code == "drift" else one for one in found]
+
+
+def _faster(row: CellResult) -> bool:
+    return row.verdict is not None and row.verdict.word == "faster"
+
+
+def _small(one: Finding) -> Finding:
+    return one.model_copy(update={"severity": "warn", "hint": SMALL})
 
 
 def clocks(cells: Sequence[Measured], baseline: Sequence[Measured]) -> list[Finding]:

@@ -65,6 +65,40 @@ CODES: dict[str, Meaning] = {
     ),
     "counters_disagree": Meaning("error", "Tokens that the server counted are not those that the client received."),
     "counter_reset": Meaning("error", "The server restarted inside the cell; measure again."),
+    "acceptance_inconsistent": Meaning(
+        "error", "Check what this engine version counts as drafted; keep the scrapes with the result."
+    ),
+    "scrape_empty": Meaning(
+        "error", "Switch the server's metrics on, or look whether it still ran, and measure again."
+    ),
+    "counter_unreadable": Meaning(
+        "error", "Look at that line of the server's metrics; another version of the engine may write it soundly."
+    ),
+    "counters_not_settled": Meaning(
+        "warn", "Make sure that nothing else sends requests to this server, and measure the cell again."
+    ),
+    "duplicate_series": Meaning(
+        "warn", "Two servers or proxies may answer under one metrics address: read it by hand, twice."
+    ),
+    "aliases_disagree": Meaning("warn", "Check which of these names the engine's version still serves."),
+    "unreadable_line": Meaning(
+        "warn", "Look at that line of the server's metrics: what it counts is not in the numbers."
+    ),
+    "acceptance_selfcheck": Meaning(
+        "warn", "A position may be missing from the scrape, or the counters were read while they moved."
+    ),
+    "acceptance_estimated": Meaning("info", "Compare it with other modes of this engine only."),
+    "prefix_cache_inconsistent": Meaning(
+        "warn", "The share of cached prompts is taken from the answers instead, where the server tells it there."
+    ),
+    "no_engine_metrics": Meaning(
+        "warn", "Switch the server's metrics on: foreign traffic, restarts and cached prompts cannot be seen without."
+    ),
+    "metric_missing": Meaning("info", "If the engine has renamed it, add the new name to its table."),
+    "speculation_in_baseline": Meaning(
+        "warn", "Remove the speculative configuration from the baseline's arguments, or point it at another server."
+    ),
+    "counters_remark": Meaning("warn", "Another version of the lab remarked this; see its notes on the code."),
     "foreign_traffic": Meaning("error", "Somebody else used the server; give the lab a server of its own."),
     "warm_cache": Meaning("error", "Switch prefix caching off for the measurement, in all modes alike."),
     "cache_hits": Meaning("warn", "Prefix caching is at work in both modes; TTFT is that of cached prompts."),
@@ -109,6 +143,20 @@ CODES: dict[str, Meaning] = {
     "batched": Meaning(
         "info", "Batching changes rounding, so near-ties may flip at this load even without speculation."
     ),
+    "tool_calls_differ": Meaning(
+        "warn", "The words agree, the tools called or their arguments do not: compare them in the rows."
+    ),
+    "no_text": Meaning(
+        "warn",
+        "Empty answers say nothing of identity. No tokens: the chat template ends the answer at once. Tokens without "
+        "a text: the server sends it in a field that the client does not read.",
+    ),
+    "finish_differs": Meaning(
+        "warn",
+        "Compare the rows' finish_reason and completion_tokens: an end token was missed, or the cap is counted "
+        "otherwise, when drafts are verified.",
+    ),
+    "finish_own_variation": Meaning("info", "The baseline's own starts end for another reason about as often."),
     "excess_overall": Meaning("warn", "Over all its cells this mode differs more often than the baseline from itself."),
     "reasoning_differs": Meaning("warn", "The answers agree, the reasoning before them does not."),
     # The decision (M7)

@@ -11,9 +11,10 @@ from ..records.base import Finding
 from ..records.comparison import CellResult, Floor, Gain, Identity
 from ..records.decision import DecisionRules, Plan, PlannedMode
 from ..records.spec import CellSpec
-from . import drift, plausibility
+from . import cost, drift, plausibility, windows
 from .cells import Measured
 from .comparable import BLOCKING, obstacles
+from .doubts import TEXT
 from .findings import finding
 from .identity import judge
 from .near_tie import TIE_GAP
@@ -79,12 +80,14 @@ def judge_group(cells: Sequence[Measured], cell: CellSpec, plan: Plan, ties: Tie
             placebos=frozenset(mode.name for mode in members if mode.placebo),
         )
         floor = _floor(family, plan.rules)
+        rows = [_row(family, mode, floor, plan.rules, ties, copies) for mode in members if by_mode[mode.name]]
         if family.baseline:
+            deployable = {mode.name for mode in members if not (mode.placebo or mode.lossy)}
+            rivals = [row for row in rows if row.mode in deployable]
+            floor = floor.model_copy(update={"findings": drift.harmless(floor.findings, rivals, floor.drift)})
             group.floors.append(floor)
             group.results.append(_baseline_row(family, base, floor, plan.rules))
-        for mode in members:
-            if by_mode[mode.name]:
-                group.results.append(_row(family, mode, floor, plan.rules, ties, copies))
+        group.results += rows
     return group
 
 
@@ -112,8 +115,8 @@ def _floor(family: Family, rules: DecisionRules) -> Floor:
         starts=len(family.baseline),
         decode=decode,
         aggregate=gap([cell.agg_tok_s for cell in family.baseline]),
-        identical=control.identical if control else None,
-        identical_n=control.n if control else None,
+        identical=control.identical if control and control.n else None,
+        identical_n=control.n if control and control.n else None,
         drift=drift.opening_to_closing(family.baseline),
         findings=found,
     )
@@ -141,6 +144,8 @@ def _row(
     found += [problem for problem in floor.findings if problem.severity == "error"]
     speculative = bool(cells[0].session.server.speculative)
     found += plausibility.gates(cells, base, acceptance=row.acceptance, speculative=speculative)
+    if row.acceptance is not None and row.acceptance.status == "measured":
+        row = row.model_copy(update={"acceptance_doubts": windows.doubts(cells, found)})
     found += _inherited(base)
     found += [copies[key] for cell in cells if (key := (cell.mode, cell.replicate)) in copies]
     found += drift.throttling(cells)
@@ -167,6 +172,7 @@ def _row(
     decode = _gain(family, mode.name, lambda cell: cell.p50_decode, rules)
     found = drift.outgrown(found, decode.ratio, floor.drift)
     identity = _identity(family, mode, cells, ties, rules)
+    found += [one for one in identity.reasons if one.code in TEXT]
     explained = theory(
         row.acceptance,
         k=mode.k if mode.k is not None else draft_length(cells[0].session.server.speculative),
@@ -243,9 +249,6 @@ def _numbers(family: Family, mode: PlannedMode, cells: list[Measured], rules: De
     load = family.cell.load
     agg = geometric_mean([cell.agg_tok_s for cell in cells])
     energies = [cell.energy_j / cell.tokens for cell in cells if cell.energy_j is not None and cell.tokens]
-    cost = None
-    if rules.price_per_gpu_hour is not None and agg:
-        cost = rules.price_per_gpu_hour / (agg * 3600) * 1e6
     whole = len(cells) >= mode.replicates and all(cell.summary.completed for cell in cells)
     counts = [cell.tokens / len(cell.ok) for cell in cells if cell.tokens is not None and cell.ok]
     return CellResult(
@@ -268,7 +271,7 @@ def _numbers(family: Family, mode: PlannedMode, cells: list[Measured], rules: De
         decode_share=median(share for cell in cells if (share := cell.decode_share) is not None),
         decode_n=sum(cell.decode_n for cell in cells),
         energy_j_per_token=sum(energies) / len(energies) if energies else None,
-        cost_per_million=cost,
+        cost_per_million=cost.per_million(rules, agg, cells[0].session.server.gpus),
         acceptance=added([cell.counters.acceptance for cell in cells]),
     )
 

@@ -6,20 +6,23 @@ as early, and happen without speculation too. So equality is counted twice: mode
 its own second start (the control). What counts is the excess.
 
 The number that is shown is that of the mode's worst start against the baseline's first; the excess is taken over all
-pairs of starts. Answer and reasoning are compared each on its own.
+pairs of starts. Answer, tool calls and reasoning are compared each on its own. A prompt that got no text in either is
+left out: two empty answers say nothing of what becomes of a text.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..quantities import median
 from ..records.base import Finding
-from ..records.comparison import Difference, Identity, IdentityWord
+from ..records.comparison import Channel, Difference, Identity, IdentityWord
+from .answers import Text, Texts, compared, parted, silent, speaks
 from .degeneration import fault
 from .findings import finding
+from .finishing import Endings, qualified
 from .statistics import fisher_more
 
 SHOWN = 20
@@ -34,17 +37,8 @@ SIGNIFICANT = 0.05
 """Fisher p below which a mode differs more often than the control."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """What one request answered."""
-
-    answer: str | None
-    reasoning: str | None
-    finish: str | None
-
-
-Texts = Mapping[str, Text]
-"""Prompt id -> text, for the successful requests of one start."""
+CHANNELS: tuple[Channel, ...] = ("answer", "tool_calls", "reasoning")
+"""In this order the first channel that differs is the one that is shown."""
 
 
 def first_difference(ours: str, theirs: str) -> int | None:
@@ -69,34 +63,31 @@ def early(difference: Difference) -> bool:
 
 
 def differences(ours: Texts, theirs: Texts) -> list[Difference]:
-    """Every prompt in both whose answer (or else whose reasoning) is not the baseline's, the earliest first."""
+    """Every prompt in both of which a channel is not the baseline's, with the first such channel, earliest first."""
     found = []
     for prompt in sorted(ours.keys() & theirs.keys()):
         mine, other = ours[prompt], theirs[prompt]
-        if not _parted(mine, other):
-            continue
-        one = _difference(prompt, "answer", mine, other, lambda text: text.answer)
-        if one is None:
-            one = _difference(prompt, "reasoning", mine, other, lambda text: text.reasoning)
-        if one is not None:
-            found.append(one)
+        if parted(mine, other):
+            shown = (_difference(prompt, channel, mine, other) for channel in CHANNELS)
+            found += [one for one in shown if one is not None][:1]
     return sorted(found, key=lambda one: (one.at_char, one.id))
 
 
-def _difference(
-    prompt: str, channel: str, mine: Text, other: Text, pick: Callable[[Text], str | None]
-) -> Difference | None:
-    ours, theirs = pick(mine) or "", pick(other) or ""
+def _difference(prompt: str, channel: Channel, mine: Text, other: Text) -> Difference | None:
+    ours, theirs = getattr(mine, channel) or "", getattr(other, channel) or ""
     place = first_difference(ours, theirs)
     if place is None:
         return None
-    wrong = fault(ours) if channel == "answer" or ours else None
+    wrong = fault(ours) if ours or channel == "answer" or not speaks(mine) else None
+    if wrong == "empty" and mine.tool_calls:
+        # It called a tool instead of answering: another text, but not none.
+        wrong = None
     if wrong is not None and wrong == fault(theirs):
         wrong = None
     cut = place == len(ours)
     return Difference(
         id=prompt,
-        channel="answer" if channel == "answer" else "reasoning",
+        channel=channel,
         at_char=place,
         length=len(ours),
         baseline_length=len(theirs),
@@ -140,9 +131,11 @@ def judge(
     worst = max(range(len(starts)), key=lambda i: (len(per_start[i]), -i))
     found = [_probed(one, ties, tie_gap) for one in per_start[worst]]
     ours = starts[worst]
-    both = ours.keys() & reference.keys()
+    both, mute = compared(ours, reference), silent(ours, reference)
+    ends = Endings.over(starts, baseline)
     control = max((differences(one, reference) for one in baseline[1:]), key=len, default=None)
-    control_n = min((len(one.keys() & reference.keys()) for one in baseline[1:]), default=None)
+    control_n = min((len(compared(one, reference)) for one in baseline[1:]), default=None)
+    with_calls = [p for p in both if ours[p].tool_calls or reference[p].tool_calls]
     with_reasoning = [p for p in both if ours[p].reasoning or reference[p].reasoning]
     places = [one.at_char for one in found]
     result = Identity(
@@ -158,11 +151,20 @@ def judge(
             if with_reasoning
             else None
         ),
+        tool_calls_n=len(with_calls) or None,
+        tool_calls_identical=(
+            sum((ours[p].tool_calls or "") == (reference[p].tool_calls or "") for p in with_calls)
+            if with_calls
+            else None
+        ),
+        silent=len(mute),
         median_at_char=median(places),
         earliest_at_char=min(places, default=None),
         truncated=sum(one.degenerate == "truncated" for one in found),
         degenerate=sum(one.degenerate in ("loop", "empty") for one in found),
         finish_differs=sum(ours[p].finish != reference[p].finish for p in both),
+        finish_only_differs=len(ends.prompts),
+        control_finish_only_differs=ends.own,
         differences=found[:SHOWN],
     )
     excess = _Excess.over(starts, baseline)
@@ -172,6 +174,10 @@ def judge(
     if temperature > 0:
         return _with(result, "not judged", [finding("sampling", f"Measured at temperature {temperature:g}.")])
     word, reasons = _word(result, found, control, excess, systematic(starts, baseline), identical_share)
+    word, reasons = qualified(word, reasons, ends)
+    if mute:
+        text = f"{len(mute)} of {len(mute) + len(both)} prompts got no text in either mode ({', '.join(mute[:3])})."
+        reasons.append(finding("no_text", text))
     if batched and found:
         reasons.append(finding("batched", "More than one request ran at a time."))
     return _with(result, word, reasons)
@@ -209,11 +215,12 @@ class _Excess:
 
 
 def _rate(pairs: Sequence[tuple[Texts, Texts]]) -> float:
-    compared = sum(len(one.keys() & other.keys()) for one, other in pairs)
-    differing = sum(
-        one[p] != other[p] and _parted(one[p], other[p]) for one, other in pairs for p in one.keys() & other.keys()
-    )
-    return differing / compared if compared else 0.0
+    prompts = differing = 0
+    for one, other in pairs:
+        both = compared(one, other)
+        prompts += len(both)
+        differing += sum(one[p] != other[p] and parted(one[p], other[p]) for p in both)
+    return differing / prompts if prompts else 0.0
 
 
 def systematic(starts: Sequence[Texts], baseline: Sequence[Texts]) -> int | None:
@@ -226,12 +233,8 @@ def systematic(starts: Sequence[Texts], baseline: Sequence[Texts]) -> int | None
         return None
     shared = set.intersection(*(set(one) for one in [*starts, *baseline]))
     first = baseline[0]
-    agreed = [p for p in shared if not any(_parted(one[p], first[p]) for one in baseline[1:])]
-    return sum(all(_parted(one[p], first[p]) for one in starts) for p in agreed)
-
-
-def _parted(one: Text, other: Text) -> bool:
-    return (one.answer or "") != (other.answer or "") or (one.reasoning or "") != (other.reasoning or "")
+    agreed = [p for p in shared if not any(parted(one[p], first[p]) for one in baseline[1:])]
+    return sum(all(parted(one[p], first[p]) for one in starts) for p in agreed)
 
 
 def _word(
@@ -244,6 +247,8 @@ def _word(
 ) -> tuple[IdentityWord, list[Finding]]:
     """Case D4, in the order in which the questions are asked."""
     n, differing = result.n, len(found)
+    if n == 0 and result.silent:
+        return "not judged", []
     if n == 0:
         return "not judged", [finding("no_baseline", "No prompt was answered in both modes.")]
     reasons: list[Finding] = []
@@ -254,6 +259,8 @@ def _word(
     told = f"{differing}/{n} differ{'s' if differing == 1 else ''}, first at character {result.earliest_at_char}"
     if result.reasoning_n and all(one.channel == "reasoning" for one in found):
         reasons.append(finding("reasoning_differs", f"{differing} of {n} differ in their reasoning only."))
+    if result.tool_calls_n and all(one.channel == "tool_calls" for one in found):
+        reasons.append(finding("tool_calls_differ", f"{differing} of {n} differ in their tool calls only."))
     allowed = (1 - identical_share) * n
     probed = [one for one in found if one.near_tie is not None]
     real = sum(one.near_tie is False for one in probed)

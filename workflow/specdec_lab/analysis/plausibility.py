@@ -14,6 +14,7 @@ from ..records.cell import Acceptance
 from ..records.comparison import Theory
 from .cells import Measured
 from .findings import finding
+from .windows import drafted, remarks
 
 FAILED_SHARE = 0.01
 """Failed requests above this share leave only survivors in the numbers."""
@@ -35,7 +36,8 @@ def gates(
     """Everything suspicious about a mode's cells, before any gain is looked at."""
     found = [
         *_failures(cells),
-        *_counters(cells, speculative=speculative),
+        *remarks(cells),
+        *_counters(cells),
         *_caches(cells, baseline),
         *_cold(cells),
         *_client(cells),
@@ -67,18 +69,10 @@ def _failures(cells: Sequence[Measured]) -> list[Finding]:
     return found
 
 
-def _counters(cells: Sequence[Measured], *, speculative: bool) -> list[Finding]:
+def _counters(cells: Sequence[Measured]) -> list[Finding]:
     found: list[Finding] = []
     for cell in cells:
         counters, who = cell.counters, f"{cell.mode} r{cell.replicate}"
-        if counters.acceptance.status == "invalid" and speculative:
-            why = "; ".join(one.message for one in counters.acceptance.findings) or "the counters are inconsistent"
-            found.append(finding("counter_reset", f"{who}: {why}"))
-        elif any(
-            one.code in ("counter_reset", "server_restarted")
-            for one in [*counters.findings, *counters.acceptance.findings]
-        ):
-            found.append(finding("counter_reset", f"{who}: the server's counters restarted inside the cell."))
         ours = len(cell.requests) or cell.summary.requests
         if counters.requests_finished is not None and counters.requests_finished > ours:
             found.append(
@@ -196,11 +190,6 @@ def _exercised(acceptance: Acceptance | None, cells: Sequence[Measured]) -> list
     return []
 
 
-def _drafted(counts: Acceptance) -> int | None:
-    """What shows that a server drafted, from whichever counters it has."""
-    return counts.draft_tokens or counts.accepted_tokens or counts.drafts
-
-
 def _plain(cells: Sequence[Measured]) -> list[Finding]:
     return [
         finding(
@@ -208,7 +197,7 @@ def _plain(cells: Sequence[Measured]) -> list[Finding]:
             f"{cell.mode} r{cell.replicate} drafted: {count} tokens or steps by its counters.",
         )
         for cell in cells
-        if (count := _drafted(cell.counters.acceptance))
+        if (count := drafted(cell.counters.acceptance))
     ]
 
 

@@ -15,8 +15,8 @@ ASKED = frozenset({"undecided", "differs", "within own variation"})
 def questions(results_dir: Path, comparison: Comparison) -> list[Question]:
     """One question per shown difference of an answer, in the order of the table.
 
-    Left out: texts of lossy modes and of sampling (not judged at all), and answers with a reasoning before them, which
-    no server continues in the middle.
+    Left out: texts of lossy modes and of sampling (not judged at all), answers with a reasoning before them, which no
+    server continues in the middle, and answers with a tool call, whose text goes on in a way that cannot be sent.
     """
     messages: dict[str, tuple[tuple[str, str], ...]] = {
         prompt.id: tuple((message.role, message.content) for message in prompt.messages)
@@ -54,5 +54,5 @@ def _of_row(results_dir: Path, row: CellResult, messages: dict[str, tuple[tuple[
         and one.id in messages
         and one.id in ours
         and one.id in theirs
-        and not (ours[one.id].reasoning or theirs[one.id].reasoning)
+        and not any(text.reasoning or text.tool_calls for text in (ours[one.id], theirs[one.id]))
     ]

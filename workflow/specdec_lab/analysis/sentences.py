@@ -131,6 +131,9 @@ def next_step(answer: WorkloadDecision, rows: Sequence[CellResult], decisive: st
         return f"Set replicates to {max(least, now + 1)}; only the added starts are measured."
     if codes & {"text_undecided", "identical_too_few", "no_control", "excess_overall"}:
         return "Run the probe: it asks the baseline whether the first differences are near-ties."
+    ends = [one.hint for one in answer.verdict.reasons if one.code in ("finish_differs", "no_text")]
+    if ends:
+        return ends[0]
     if codes & {"failed_mode", "missing_cell", "partial"}:
         return "Run the workflow again; it measures what is missing."
     hints = [reason.hint for reason in answer.verdict.reasons if reason.severity == "error" and reason.hint]

@@ -55,7 +55,8 @@ class Made:
     fail: dict[int, str] = field(default_factory=dict)
     """Row number -> reason, for requests that failed."""
     reasoning: Sequence[str | None] | None = None
-    finish: Sequence[str] | None = None
+    finish: Sequence[str | None] | None = None
+    tool_calls: Sequence[str | None] | None = None
     over: dict[str, Any] = field(default_factory=dict)
     """Replaces keys of the finished cell."""
 
@@ -170,6 +171,7 @@ def _row(made: Made, i: int, tokens: int | None, ttft: float | None) -> dict[str
         "e2e_s": end,
         "text": made.texts[i] if made.texts is not None else f"answer {i}",
         "reasoning": made.reasoning[i] if made.reasoning is not None else None,
+        "tool_calls": made.tool_calls[i] if made.tool_calls is not None else None,
         "finish_reason": made.finish[i] if made.finish is not None else "stop",
     }
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..records.base import write_text_atomic
 from ..records.comparison import CellResult, Comparison, Floor, Gain
+from .doubts import MARK, acceptance_mark, text_mark
 
 MISSING = "n/a"
 TOLD_BEFORE = frozenset({"failed_mode", "missing_cell"})
@@ -59,7 +60,7 @@ def summary_text(comparison: Comparison) -> str:
         "the ratio to the baseline's. interval: of the P50 decode speedup, over server starts. floor: how far two",
         "starts of the baseline lie apart. accept: accepted / drafted tokens. length: 1 + accepted / drafts.",
         "identical: texts equal to the baseline's (in its own row: to its first start's). p95 is interpolated.",
-        f"{MISSING}: not measured, which is never 0.",
+        f"{MISSING}: not measured, which is never 0. {MARK}: read the notes before you rely on this number.",
         "",
     ]
     lines += _noise(comparison) + _failed(comparison) + _notes(comparison)
@@ -86,8 +87,10 @@ def _row(row: CellResult, own: Floor | None) -> list[str]:
         "" if base else _number(row.decode.floor if row.decode else None, "{:.1%}"),
         _number(row.p50_ttft_s, "{:.3f} s"),
         _number(row.p95_ttft_s, "{:.3f} s"),
-        "-" if base else _number(acceptance.acceptance_rate if acceptance else None, "{:.0%}"),
-        "-" if base else _number(acceptance.acceptance_length if acceptance else None, "{:.2f}"),
+        "-" if base else _number(acceptance.acceptance_rate if acceptance else None, f"{{:.0%}}{acceptance_mark(row)}"),
+        "-"
+        if base
+        else _number(acceptance.acceptance_length if acceptance else None, f"{{:.2f}}{acceptance_mark(row)}"),
         _identical(row, own),
         verdict,
     ]
@@ -113,7 +116,7 @@ def _identical(row: CellResult, own: Floor | None) -> str:
         return "-" if own.identical is None else f"{own.identical}/{own.identical_n}"
     if row.identity is None or not row.identity.n:
         return MISSING
-    return f"{row.identity.identical}/{row.identity.n}"
+    return f"{row.identity.identical}/{row.identity.n}{text_mark(row)}"
 
 
 def _noise(comparison: Comparison) -> list[str]:
@@ -193,6 +196,7 @@ CSV_COLUMNS = [
     "ttft_ratio",
     "acceptance_rate",
     "acceptance_length",
+    "acceptance_doubts",
     "expected_length",
     "tokens_per_step",
     "step_cost_ratio",
@@ -240,6 +244,7 @@ def flat(row: CellResult) -> dict[str, object]:
         "ttft_ratio": ttft.ratio,
         "acceptance_rate": acceptance.acceptance_rate if acceptance else None,
         "acceptance_length": acceptance.acceptance_length if acceptance else None,
+        "acceptance_doubts": " ".join(row.acceptance_doubts),
         "expected_length": theory.expected_length if theory else None,
         "tokens_per_step": theory.tokens_per_step if theory else None,
         "step_cost_ratio": theory.step_cost_ratio if theory else None,

@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from .toolcalls import CallPiece, pieces
+
 
 class BadChunk(ValueError):
     """The event's data is not a JSON object."""
@@ -17,6 +19,7 @@ class Chunk:
 
     answer: str = ""
     reasoning: str = ""
+    calls: tuple[CallPiece, ...] = ()
     token_ids: int | None = None
     """How many token ids it carries; None when it carries none."""
     generated: bool = False
@@ -112,8 +115,8 @@ def _choice(chunk: Chunk, choice: dict[str, Any]) -> None:
     chunk.answer = _text(delta.get("content"), "text") or _text(delta.get("refusal"), "text")
     thought = (_text(delta.get(name), "text") for name in ("reasoning_content", "reasoning", "reasoning_details"))
     chunk.reasoning = next(filter(None, thought), "") or _text(delta.get("content"), "thinking")
-    called = delta.get("tool_calls") or delta.get("function_call")
-    chunk.generated = bool(chunk.answer or chunk.reasoning or called or chunk.token_ids)
+    chunk.calls = pieces(delta)
+    chunk.generated = bool(chunk.answer or chunk.reasoning or chunk.calls or chunk.token_ids)
 
 
 def _text(value: Any, name: str) -> str:

@@ -15,6 +15,7 @@ from .chunk import BadChunk, Chunk, error_text, parse
 from .exchange import Exchange
 from .plainchunk import PlainChunks
 from .sse import Decoder, Event
+from .toolcalls import ToolCalls
 
 REASONS: dict[str, str] = {
     "connect_error": "no connection could be made",
@@ -36,6 +37,7 @@ NOTES: dict[str, str] = {
     "held_open": "[DONE] came, the end of the response did not",
     "no_finish_reason": "[DONE], but no finish reason",
     "no_usage": "the server counted no tokens",
+    "usage_contradicts": "the server's count fell, or was 0 although a text came: no count is taken from it",
     "buffered": "the tokens arrived all at once: no decode rate",
     "short": "ended before max_tokens although the end token was to be ignored",
     "surrogates": "the text held half a character, which cannot be written; it became U+FFFD",
@@ -43,6 +45,8 @@ NOTES: dict[str, str] = {
 """The closed list of remarks on a request that still counts."""
 
 _WHOLE_EVENT = b"data: "
+_HEARTBEATS = frozenset({"ping", "heartbeat", "keepalive", "keep-alive"})
+"""Types of events that only keep a connection open; what they hold may be anything."""
 
 
 @dataclass(slots=True)
@@ -51,6 +55,7 @@ class Transcript:
 
     answer: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
+    calls: ToolCalls = field(default_factory=ToolCalls)
     arrivals: list[float] = field(default_factory=list)
     token_ids: list[int | None] = field(default_factory=list)
     running: list[int | None] = field(default_factory=list)
@@ -60,6 +65,9 @@ class Transcript:
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     completion_tokens: int | None = None
+    """The last count that came."""
+    most_tokens: int = 0
+    """The highest count that came."""
     done: bool = False
     error: str | None = None
     bad: str | None = None
@@ -144,7 +152,7 @@ class Transcript:
 
     def _event(self, event: Event) -> Chunk | None:
         data = event.data.strip()
-        if not data:
+        if not data or event.name in _HEARTBEATS:
             return None
         self.events += 1
         if data == b"[DONE]":
@@ -164,6 +172,7 @@ class Transcript:
             self.cached_tokens = chunk.cached_tokens
         if chunk.completion_tokens is not None:
             self.completion_tokens = chunk.completion_tokens
+            self.most_tokens = max(self.most_tokens, chunk.completion_tokens)
         if chunk.finish_reason is not None:
             self.finish_reason = chunk.finish_reason
         if chunk.generated:
@@ -176,7 +185,18 @@ class Transcript:
                     self.first_answer = event.at
             if chunk.reasoning:
                 self.reasoning.append(chunk.reasoning)
+            for piece in chunk.calls:
+                self.calls.take(piece)
         return chunk
+
+    def counted(self) -> int | None:
+        """The server's count of the answer's tokens (M6); None when it gives none, or one that cannot be.
+
+        A total that is below what was counted before it, or 0 where a text came, is no count: taken as one it would
+        stand in a sum of tokens as a missing answer.
+        """
+        last = self.completion_tokens
+        return None if last is None or last < self.most_tokens or (last == 0 and self.arrivals) else last
 
     def chunk_tokens(self) -> list[int] | None:
         """Tokens in each arrival, from token ids or else from running usage; None when the server does not say.
@@ -259,9 +279,9 @@ def row(
     reason, message = _failure(exchange, read)
     sent = exchange.sent_at
     arrivals = [at - sent for at in read.arrivals]
-    tokens = read.chunk_tokens()
-    decode = quantities.decode_tok_s(read.completion_tokens, arrivals, tokens)
-    answer, reasoning = joined(read.answer), joined(read.reasoning)
+    tokens, counted = read.chunk_tokens(), read.counted()
+    decode = quantities.decode_tok_s(counted, arrivals, tokens)
+    answer, reasoning, called = joined(read.answer), joined(read.reasoning), joined(read.calls.parts())
     notes = _notes(exchange, read, arrivals, max_tokens)
     if "\ufffd" in answer and not any("\ufffd" in part for part in read.answer):
         notes.append("surrogates")
@@ -276,7 +296,7 @@ def row(
         scheduled_s=exchange.scheduled_at - started_at if exchange.scheduled_at is not None else None,
         prompt_tokens=read.prompt_tokens,
         cached_tokens=read.cached_tokens,
-        completion_tokens=read.completion_tokens,
+        completion_tokens=counted,
         finish_reason=None if read.finish_reason is None else plain_text(read.finish_reason),
         ttft_s=arrivals[0] if arrivals else None,
         first_answer_s=read.first_answer - sent if read.first_answer is not None else None,
@@ -286,6 +306,7 @@ def row(
         tpot_s=quantities.tpot_s(decode),
         text=answer,
         reasoning=reasoning or None,
+        tool_calls=called or None,
         arrivals=arrivals,
         chunk_tokens=tokens,
     )
@@ -353,8 +374,11 @@ def _notes(exchange: Exchange, read: Transcript, arrivals: list[float], max_toke
         notes.append("no_finish_reason")
     if read.arrivals and read.completion_tokens is None:
         notes.append("no_usage")
+    if read.completion_tokens is not None and read.counted() is None:
+        notes.append("usage_contradicts")
     if quantities.buffered(arrivals):
         notes.append("buffered")
-    if max_tokens is not None and read.completion_tokens is not None and read.completion_tokens < max_tokens:
+    count = read.counted()
+    if max_tokens is not None and count is not None and count < max_tokens:
         notes.append("short")
     return notes

@@ -205,10 +205,15 @@ class DecisionConfig(Block):
 
 
 class CostConfig(Block):
-    """What a machine hour costs, for cost per million tokens (B8)."""
+    """What a server hour costs, for cost per million completion tokens (B8)."""
 
-    per_hour: Annotated[float, Field(gt=0)] = Field(description="Price of one hour of the server.")
-    currency: str = Field(default="USD", description="Printed beside the numbers.")
+    per_hour: Annotated[float, Field(gt=0)] = Field(
+        description="Price of one hour of a server as `engine` describes it, with all its `engine.gpus` GPUs "
+        "(on a CPU: of the machine). A mode with `gpus` of its own pays for those in proportion."
+    )
+    currency: str = Field(
+        default="USD", description="What the price is in. Printed beside the numbers, never converted."
+    )
 
 
 class ClaimConfig(Block):
@@ -238,5 +243,5 @@ class LabConfig(Block):
     load: LoadConfig = Field(default=LoadConfig(), description="How much is asked at once.")
     protocol: ProtocolConfig = Field(default=ProtocolConfig(), description="How often, and in which order.")
     decision: DecisionConfig = Field(default=DecisionConfig(), description="The rule for a win.")
-    cost: CostConfig | None = Field(default=None, description="What a machine hour costs.")
+    cost: CostConfig | None = Field(default=None, description="What a server hour costs.")
     claims: list[ClaimConfig] = Field(default=[], description="Claims to be shown beside the measurement.")

@@ -17,7 +17,8 @@ def plan(matrix: Matrix) -> Plan:
         at=config.decision.concurrency or (min(config.load.concurrency) if config.load.concurrency else None),
         identical_share=config.decision.identical,
         noise_limit=config.decision.noise_limit,
-        price_per_gpu_hour=config.cost.per_hour if config.cost else None,
+        price_per_gpu_hour=config.cost.per_hour / max(config.engine.gpus, 1) if config.cost else None,
+        gpus_priced=1 if config.cost else None,
         currency=config.cost.currency if config.cost else "USD",
     )
     modes = [

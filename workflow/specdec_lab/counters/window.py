@@ -14,9 +14,12 @@ from ..records.cell import Acceptance, CounterWindow
 from .acceptance import Speculation, judge
 from .exposition import BadLine, Exposition, Labels, names_of, parse
 from .names import MetricNames
+from .scrape import Settled
 
 _REPORTED_BAD_LINES = 10
 _SPECULATION = ("drafts", "draft_tokens", "accepted_tokens", "verify_calls")
+_DRAFTING = (*_SPECULATION, "accepted_per_position")
+"""Everything that an acceptance is made of."""
 _QUANTITIES = (
     "prompt_tokens",
     "generation_tokens",
@@ -102,9 +105,12 @@ def window(before: str, after: str, names: MetricNames, *, speculative: bool) ->
     raises on what a server may send: everything odd becomes a finding, and a quantity that is not there is None.
     """
     reading = _Reading(parse(before), parse(after))
-    _report_unreadable(reading)
+    ours, others = _unreadable(reading, names)
+    reading.findings = ours
     spec = {name: reading.delta(getattr(names, name)) for name in _SPECULATION}
     positions = reading.positions(names.accepted_per_position)
+    # What was remarked so far throws doubt on the acceptance, and on it alone.
+    of_drafts, reading.findings = reading.findings, others
     values = {name: reading.delta(getattr(names, name)) for name in _QUANTITIES}
     for other in names.others:
         reading.delta((other,))
@@ -120,10 +126,24 @@ def window(before: str, after: str, names: MetricNames, *, speculative: bool) ->
     kept = not reading.restarts
     return CounterWindow(
         source="metrics",
-        acceptance=acceptance,
+        acceptance=acceptance.model_copy(update={"findings": [*acceptance.findings, *of_drafts]}),
         **{name: _whole(value) if kept else None for name, value in values.items()},
         deltas=dict(sorted(reading.deltas.items())) if kept else {},
         findings=reading.findings,
+    )
+
+
+def between(before: Settled, after: Settled, names: MetricNames, *, speculative: bool) -> CounterWindow:
+    """The window between two waits for rest, with what was remarked at either of its ends."""
+    made = window(before.text, after.text, names, speculative=speculative)
+    opening = [
+        one.model_copy(update={"message": f"At the opening of the window: {one.message}"}) for one in before.findings
+    ]
+    return made.model_copy(
+        update={
+            "settled": before.settled and after.settled,
+            "findings": [*made.findings, *opening, *after.findings],
+        }
     )
 
 
@@ -222,18 +242,35 @@ def _check_process(reading: _Reading, names: MetricNames) -> None:
         )
 
 
-def _report_unreadable(reading: _Reading) -> None:
+def _unreadable(reading: _Reading, names: MetricNames) -> tuple[list[Finding], list[Finding]]:
+    """Remarks on lines that cannot be read and series that came twice: on the drafts' counters, and on all others."""
+    drafting = [name for quantity in _DRAFTING for name in getattr(names, quantity)]
     lines = _bad_lines(reading)
-    for line in lines[:_REPORTED_BAD_LINES]:
-        reading.remark(
-            "unreadable_line", f"Line {line.number} of the metrics cannot be read: {line.text!r} ({line.why})."
-        )
+    ours = [line for line in lines if any(line.text.startswith(name) for name in drafting)]
+    twice = list(dict.fromkeys(reading.before.conflicts + reading.after.conflicts))
+    of_drafts = [name for name in twice if name.removesuffix("_total") in drafting]
+    return (
+        [*_bad_line_remarks(ours), *map(_came_twice, of_drafts)],
+        [
+            *_bad_line_remarks([line for line in lines if line not in ours]),
+            *(_came_twice(name) for name in twice if name not in of_drafts),
+        ],
+    )
+
+
+def _bad_line_remarks(lines: list[BadLine]) -> list[Finding]:
+    told = [
+        f"Line {line.number} of the metrics cannot be read: {line.text!r} ({line.why})."
+        for line in lines[:_REPORTED_BAD_LINES]
+    ]
     if len(lines) > _REPORTED_BAD_LINES:
-        reading.remark("unreadable_line", f"{len(lines) - _REPORTED_BAD_LINES} more lines cannot be read.")
-    for name in dict.fromkeys(reading.before.conflicts + reading.after.conflicts):
-        reading.remark(
-            "duplicate_series", f"{name} came twice with the same labels and different values; the larger counts."
-        )
+        told.append(f"{len(lines) - _REPORTED_BAD_LINES} more lines cannot be read.")
+    return [Finding(code="unreadable_line", message=text) for text in told]
+
+
+def _came_twice(name: str) -> Finding:
+    text = f"{name} came twice with the same labels and different values; the larger counts."
+    return Finding(code="duplicate_series", message=text)
 
 
 def _report_missing(reading: _Reading, names: MetricNames, values: dict[str, float | None]) -> None:

@@ -49,6 +49,9 @@ class Row(Record):
     tpot_s: float | None = Field(default=None, description="1 / decode_tok_s: amortised time per output token.")
     text: str | None = None
     reasoning: str | None = None
+    tool_calls: str | None = Field(
+        default=None, description="Calls of tools in their order, a line `name arguments` each, without their ids."
+    )
     arrivals: list[float] = Field(default=[], description="Arrival of each chunk that carried generated text.")
     chunk_tokens: list[int] | None = Field(
         default=None, description="Tokens in each of those chunks, when the server says so; else null."
@@ -124,7 +127,9 @@ class CounterWindow(Record):
     prefix_cache_hits: int | None = None
     preemptions: int | None = None
     deltas: dict[str, float] = Field(default={}, description="Every counter that the engine's table names, as a delta.")
-    settled: bool | None = Field(default=None, description="Whether two scrapes agreed before the window was closed.")
+    settled: bool | None = Field(
+        default=None, description="Whether the counters were at rest at both ends of the window."
+    )
     findings: list[Finding] = []
 
 

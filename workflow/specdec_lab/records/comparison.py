@@ -60,11 +60,14 @@ class Paired(Record):
     length_differs: int = Field(default=0, description="Prompts whose completion tokens differ from the baseline's.")
 
 
+Channel = Literal["answer", "tool_calls", "reasoning"]
+
+
 class Difference(Record):
     """One prompt whose text is not the baseline's."""
 
     id: str
-    channel: Literal["answer", "reasoning"]
+    channel: Channel
     at_char: int = Field(description="First character that differs, from 0.")
     length: int
     baseline_length: int
@@ -87,7 +90,7 @@ class Identity(Record):
     """M5, M33, B2: texts equal to the baseline's, judged against how often the baseline equals itself."""
 
     word: IdentityWord
-    n: int = Field(description="Prompts with a text in both.")
+    n: int = Field(description="Prompts answered in both, with a text in at least one.")
     identical: int
     control_n: int | None = Field(default=None, description="Prompts of the baseline pair; null: no second start.")
     control_identical: int | None = None
@@ -104,11 +107,21 @@ class Identity(Record):
     )
     reasoning_n: int | None = Field(default=None, description="Prompts with a reasoning text; null: none has.")
     reasoning_identical: int | None = None
+    tool_calls_n: int | None = Field(default=None, description="Prompts with a tool call; null: none has.")
+    tool_calls_identical: int | None = None
+    silent: int = Field(default=0, description="Prompts without a text in either, which are left out of n.")
     median_at_char: float | None = Field(default=None, description="Median place of the first difference.")
     earliest_at_char: int | None = None
     truncated: int = Field(default=0, description="Texts that are a strict prefix of the baseline's.")
     degenerate: int = 0
-    finish_differs: int = 0
+    finish_differs: int = Field(default=0, description="Prompts with another finish reason, whatever their texts.")
+    finish_only_differs: int = Field(
+        default=0,
+        description="Equal texts with another finish reason (stop, length), in the mode's start with most of them.",
+    )
+    control_finish_only_differs: int | None = Field(
+        default=None, description="The same of the baseline against itself; null: no second start."
+    )
     differences: list[Difference] = Field(default=[], description="At most 20, the earliest first.")
     reasons: list[Finding] = []
 
@@ -160,8 +173,11 @@ class CellResult(Record):
     decode_share: float | None = Field(default=None, description="M35: decode time / request time.")
     decode_n: int = Field(default=0, description="Requests behind p50_decode_tok_s, over all starts.")
     energy_j_per_token: float | None = None
-    cost_per_million: float | None = Field(default=None, description="B8, in the rules' currency.")
+    cost_per_million: float | None = Field(default=None, description="B8: completion tokens, in the rules' currency.")
     acceptance: Acceptance | None = Field(default=None, description="M4, counters of all starts added.")
+    acceptance_doubts: list[str] = Field(
+        default=[], description="Codes of the findings that throw doubt on the acceptance; empty: none does."
+    )
     decode: Gain | None = Field(default=None, description="P50 decode speedup: what one user feels (M31).")
     aggregate: Gain | None = Field(default=None, description="Gain in tokens per second of the whole cell (M31).")
     ttft: Gain | None = Field(default=None, description="P50 TTFT, mode / baseline: above 1 is later.")

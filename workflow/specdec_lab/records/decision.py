@@ -46,7 +46,14 @@ class DecisionRules(Record):
         default=0.5, ge=0, le=1, description="Below this share of decode time there is little left to save (M35)."
     )
     price_per_gpu_hour: float | None = Field(
-        default=None, ge=0, description="Price of one hour of the server, all its GPUs (B8)."
+        default=None,
+        ge=0,
+        description="Price of one hour of `gpus_priced` GPUs, or of the machine where the servers have none (B8).",
+    )
+    gpus_priced: int | None = Field(
+        default=None,
+        ge=1,
+        description="For how many GPUs that price is; null (older files): for all of the server, however many it has.",
     )
     currency: str = "USD"
 

@@ -78,13 +78,19 @@ TERMS = (
     ),
     Term(
         "Identical n/N",
-        "prompts whose text equals the baseline's / prompts with a text in both",
-        "At temperature 0. Judged against how often the baseline equals itself: batching alone can change rounding.",
+        "prompts whose answer, tool calls and reasoning equal the baseline's / prompts answered in both",
+        "At temperature 0. A prompt without a text in either is left out. Judged against how often the baseline "
+        "equals itself: batching alone can change rounding.",
     ),
     Term(
         "Decode share",
         "Σ (last − first token) / Σ (last token − request sent)",
         "How much of a request's time speculation can touch at all.",
+    ),
+    Term(
+        "Cost per million tokens",
+        "price of one GPU hour × GPUs of the mode's server / (aggregate tok/s × 3600) × 10⁶",
+        "At this load, with the server as busy as it was here. A mode that needs a further GPU pays for it.",
     ),
     Term(
         "Drift",

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..analysis.doubts import acceptance_mark, text_mark
 from ..records.base import Finding
 from ..records.comparison import CellResult
 from ..records.decision import WorkloadDecision
@@ -72,8 +73,9 @@ def remarks(results: Results) -> list[Remark]:
     for row in results.comparison.cells:
         here = (anchor(row.kind, row.load, row.mode), f"{row.kind} {row.load} {row.mode}")
         add(row.findings, here)
+        told = {one.code for one in row.findings}
         if row.acceptance is not None:
-            add(row.acceptance.findings, here)
+            add([one for one in row.acceptance.findings if one.code not in told], here)
     for remark in found.values():
         echoes = [said for said in remark.said if said.removeprefix(_ECHO) in remark.said and said.startswith(_ECHO)]
         for said in echoes:  # the baseline's own row says it already
@@ -175,7 +177,7 @@ def _row(row: CellResult) -> dict[str, Any]:
         "ttft50": numbers.milliseconds(row.p50_ttft_s),
         "ttft95": numbers.milliseconds(row.p95_ttft_s),
         "acceptance": _acceptance_words(row),
-        "identical": numbers.count(identity.identical, identity.n) if identity else "",
+        "identical": numbers.count(identity.identical, identity.n) + text_mark(row) if identity else "",
         "requests": f"{row.requests - row.failed}/{row.requests}",
         "starts": row.starts,
         "energy": numbers.plain(row.energy_j_per_token) if row.energy_j_per_token is not None else "",
@@ -190,7 +192,8 @@ def _acceptance_words(row: CellResult) -> str:
     if acceptance.status != "measured":
         return acceptance.status.replace("_", " ")
     length = acceptance.acceptance_length
-    return numbers.share(acceptance.acceptance_rate) + (f" ({length:.2f})" if length is not None else "")
+    told = numbers.share(acceptance.acceptance_rate) + (f" ({length:.2f})" if length is not None else "")
+    return told + acceptance_mark(row)
 
 
 def theory(results: Results) -> list[list[str]]:
@@ -207,7 +210,7 @@ def theory(results: Results) -> list[list[str]]:
                     load_words(row),
                     row.mode,
                     numbers.MISSING if made.k is None else str(made.k),
-                    numbers.share(row.acceptance.acceptance_rate if row.acceptance else None),
+                    numbers.share(row.acceptance.acceptance_rate if row.acceptance else None) + acceptance_mark(row),
                     numbers.plain(made.expected_length),
                     numbers.plain(made.measured_length),
                     numbers.ratio(made.ceiling),

@@ -12,7 +12,7 @@ LARGEST_CHARS = 4_000_000
 
 
 def side_by_side(results: Results) -> dict[str, Any]:
-    """`texts` (each once), `prompts` (by id), `cells` with the number of each prompt's answer and reasoning text.
+    """`texts` (each once), `prompts` (by id), `cells` with the numbers of each prompt's answer, reasoning, calls.
 
     The first start of every mode is shown, and the second of each baseline, so that a mode's differences can be held
     against the baseline's own.
@@ -24,8 +24,8 @@ def side_by_side(results: Results) -> dict[str, Any]:
     loads = {load: number for number, load in enumerate(results.loads)}
     modes = {mode: number for number, mode in enumerate(results.modes)}
     for cell in sorted(_first_starts(results), key=lambda c: (loads.get(c.cell.load.label, 99), modes.get(c.mode, 99))):
-        texts = {row.id: (row.text, row.reasoning) for row in cell.rows if row.status == "ok"}
-        fresh = {t for pair in texts.values() for t in pair if t is not None and t not in place}
+        texts = {row.id: (row.text, row.reasoning, row.tool_calls) for row in cell.rows if row.status == "ok"}
+        fresh = {t for channels in texts.values() for t in channels if t is not None and t not in place}
         added = sum(map(len, fresh))
         name = f"{cell.mode} at {cell.cell.name}"
         if size + added > LARGEST_CHARS:
@@ -33,8 +33,8 @@ def side_by_side(results: Results) -> dict[str, Any]:
             continue
         size += added
         rows = {}
-        for prompt, pair in texts.items():
-            rows[prompt] = [None if text is None else place.setdefault(text, len(place)) for text in pair]
+        for prompt, channels in texts.items():
+            rows[prompt] = [None if text is None else place.setdefault(text, len(place)) for text in channels]
         shown.append(
             {
                 "kind": cell.cell.kind,

@@ -13,8 +13,8 @@ from .. import prompts as workload
 from ..client.measure import Client, Measured
 from ..client.request import Endpoint
 from ..counters.names import MetricNames
-from ..counters.scrape import settle
-from ..counters.window import unavailable, window
+from ..counters.scrape import Settled, settle
+from ..counters.window import between, unavailable
 from ..records.base import Finding
 from ..records.cell import Cell, ClientProof, CounterWindow
 from ..records.errors import UserError
@@ -162,18 +162,17 @@ def _send(
     )
 
 
-def _counters(target: Target) -> str | None:
+def _counters(target: Target) -> Settled | None:
     if target.metrics_url is None:
         return None
-    return settle(target.metrics_url, target.names, limit_s=SETTLE_S).text
+    return settle(target.metrics_url, target.names, limit_s=SETTLE_S)
 
 
-def _window(target: Target, before: str | None, *, speculative: bool) -> CounterWindow:
+def _window(target: Target, before: Settled | None, *, speculative: bool) -> CounterWindow:
     if target.metrics_url is None or before is None:
         return unavailable(speculative=speculative)
     after = settle(target.metrics_url, target.names, limit_s=SETTLE_S)
-    made = window(before, after.text, target.names, speculative=speculative)
-    return made.model_copy(update={"settled": after.settled, "findings": [*made.findings, *after.findings]})
+    return between(before, after, target.names, speculative=speculative)
 
 
 def _warnings(measured: Measured, cell: CellSpec, sent: Sequence[Prompt]) -> list[Finding]:

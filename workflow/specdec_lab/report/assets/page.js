@@ -117,10 +117,11 @@
   };
   const choices = () => here().filter((c) => base(c) && (c.against || c.replicate > 1));
   const chosen = () => choices().find((c) => name(c) === mode.value);
-  const whole = (pair) => {
-    if (!pair) return null;
-    const [answer, reasoning] = pair.map((n) => (n === null ? null : texts[n]));
-    return reasoning ? `[reasoning]\n${reasoning}\n[answer]\n${answer ?? ""}` : answer ?? "";
+  const whole = (channels) => {
+    if (!channels) return null;
+    const [answer, reasoning, calls] = channels.map((n) => (n === null ? null : texts[n]));
+    const said = reasoning ? `[reasoning]\n${reasoning}\n[answer]\n${answer ?? ""}` : answer ?? "";
+    return calls ? `${said}${said ? "\n" : ""}[tool calls]\n${calls}` : said;
   };
   const firstDifference = (left, right) => {
     const a = [...left], b = [...right];

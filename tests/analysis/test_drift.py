@@ -1,0 +1,97 @@
+"""D8, M25: a drift is as grave as what it can change: an error where it could turn a verdict, else a warning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specdec_lab.analysis import decision
+from specdec_lab.analysis.compare import compare
+from specdec_lab.analysis.synthetic import Made, starts
+from specdec_lab.records.comparison import CellResult, Comparison
+
+Write = Callable[..., Path]
+DRAFTED: dict[str, Any] = {
+    "speculative": {"method": "eagle3", "num_speculative_tokens": 3},
+    "drafts": 600,
+    "draft_tokens": 1800,
+    "accepted": 1400,
+}
+TIMES = [f"2026-01-01T{hour:02d}:00:00Z" for hour in (0, 2, 4)]
+BETWEEN = [f"2026-01-01T{hour:02d}:30:00Z" for hour in (0, 1, 3)]
+DRIFTING = [60.0, 57.0, 53.0]
+"""About -12 % from the first to the last start, which is more than the noise limit of 10 %."""
+
+
+def baseline(rates: list[float]) -> list[Made]:
+    return starts("baseline", rates, times=TIMES)
+
+
+def mode(name: str, ratio: float, **more: Any) -> list[Made]:
+    return starts(name, [ratio * rate for rate in (59.0, 57.5, 55.0)], times=BETWEEN, **{**DRAFTED, **more})
+
+
+def row(comparison: Comparison, name: str) -> CellResult:
+    return next(one for one in comparison.cells if one.mode == name)
+
+
+def severities(comparison: Comparison, name: str) -> list[str]:
+    return [one.severity for one in row(comparison, name).findings if one.code == "drift"]
+
+
+def deployed(comparison: Comparison) -> str | None:
+    return decision.decide(comparison).workloads[0].mode
+
+
+def test_a_drift_that_is_small_beside_every_gain_is_a_warning_everywhere(folder: Write) -> None:
+    comparison = compare(folder(baseline(DRIFTING) + mode("eagle3", 2.0)))
+    assert deployed(comparison) == "eagle3"
+    assert severities(comparison, "baseline") == ["warn"]
+    assert severities(comparison, "eagle3") == ["warn"]
+    (said,) = [one for one in comparison.floors[0].findings if one.code == "drift"]
+    assert said.severity == "warn"
+    assert "verdict stands" in said.hint
+    assert "repeat" in said.hint
+
+
+def test_a_drift_that_could_make_the_gain_is_an_error_everywhere(folder: Write) -> None:
+    comparison = compare(folder(baseline(DRIFTING) + mode("eagle3", 1.15)))
+    assert deployed(comparison) == "baseline"
+    assert severities(comparison, "baseline") == ["error"]
+    assert severities(comparison, "eagle3") == ["error"]
+    verdict = row(comparison, "eagle3").verdict
+    assert verdict is not None
+    assert verdict.word == "unreliable"
+
+
+def test_a_mode_far_behind_the_one_that_is_deployed_does_not_make_the_drift_graver(folder: Write) -> None:
+    comparison = compare(folder(baseline(DRIFTING) + mode("eagle3", 2.0) + mode("ngram", 1.1)))
+    assert deployed(comparison) == "eagle3"
+    assert severities(comparison, "ngram") == ["error"]
+    assert severities(comparison, "baseline") == ["warn"]
+
+
+def test_a_mode_that_the_drift_could_lift_above_the_one_that_is_deployed_does(folder: Write) -> None:
+    comparison = compare(folder(baseline(DRIFTING) + mode("eagle3", 1.36) + mode("ngram", 1.2)))
+    assert severities(comparison, "eagle3") == ["warn"]
+    assert severities(comparison, "ngram") == ["error"]
+    assert severities(comparison, "baseline") == ["error"]
+
+
+def test_a_clear_loss_is_not_turned_by_a_drift_either(folder: Write) -> None:
+    comparison = compare(folder(baseline(DRIFTING) + mode("eagle3", 0.6)))
+    assert severities(comparison, "baseline") == ["warn"]
+    assert deployed(comparison) == "baseline"
+
+
+@pytest.mark.parametrize("more", [[], mode("twin", 2.0, placebo=True, speculative=None, drafts=None)])
+def test_without_a_mode_that_could_be_deployed_a_drift_stays_an_error(folder: Write, more: list[Made]) -> None:
+    assert severities(compare(folder(baseline(DRIFTING) + more)), "baseline") == ["error"]
+
+
+def test_a_machine_that_keeps_still_has_no_drift_to_tell(folder: Write) -> None:
+    comparison = compare(folder(baseline([57.0, 57.2, 57.1]) + mode("eagle3", 2.0)))
+    assert severities(comparison, "baseline") == severities(comparison, "eagle3") == []
