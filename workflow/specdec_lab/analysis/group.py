@@ -159,6 +159,7 @@ def _row(
             decode=None,
             per_prompt=None,
             is_shown=False,
+            judged=None,
             starts_needed=None,
             identity=None,
             findings=found,
@@ -197,8 +198,9 @@ def _row(
     per = per_prompt(cells, base, family.prompt_spread, rules)
     ours, theirs = [cell.p50_decode for cell in cells], [cell.p50_decode for cell in base]
     is_shown = shown(decode, ours, theirs, spread)
+    judged = decode
     if per is not None and per.prompts >= FEWEST:
-        spread = per.spread
+        spread, judged = per.spread, per.gain
         is_shown = shown(per.gain, per.ours, per.theirs, spread) and (decode.low or 0.0) > 1
     found = _once(found)
     return row.model_copy(
@@ -215,6 +217,7 @@ def _row(
                 decode=decode,
                 per_prompt=per.gain if per is not None else None,
                 is_shown=is_shown,
+                judged=judged,
                 starts_needed=starts_needed(decode.ratio or 1.0, spread, 1 + len(family.modes)),
                 identity=identity,
                 findings=found,

@@ -26,13 +26,17 @@ def verdict(
     decode: Gain | None,
     per_prompt: Gain | None,
     is_shown: bool,
+    judged: Gain | None,
     starts_needed: int | None,
     identity: Identity | None,
     findings: Sequence[Finding],
     gaps: Gaps,
     rules: DecisionRules,
 ) -> Verdict:
-    """The verdict on P50 decode of one mode in one cell. `gaps`: how far two starts of a side lie apart."""
+    """The verdict on P50 decode of one mode in one cell.
+
+    `judged`: the gain that `is_shown` was asked of. `gaps`: how far two starts of a side lie apart.
+    """
     blocked = [one for one in findings if one.code in BLOCKING and one.severity == "error"]
     if blocked:
         return Verdict(word="not comparable", reasons=blocked)
@@ -48,7 +52,7 @@ def verdict(
     grave = errors(list(findings))
     if grave:
         return Verdict(word="unreliable", reasons=grave)
-    word, reasons = _difference(decode, per_prompt, is_shown, starts_needed, gaps, rules)
+    word, reasons = _difference(decode, per_prompt, is_shown, judged, starts_needed, gaps, rules)
     return Verdict(word=word, reasons=[*reasons, *(one for one in findings if one.severity == "warn")])
 
 
@@ -56,6 +60,7 @@ def _difference(
     gain: Gain,
     per_prompt: Gain | None,
     is_shown: bool,
+    judged: Gain | None,
     starts_needed: int | None,
     gaps: Gaps,
     rules: DecisionRules,
@@ -86,9 +91,18 @@ def _difference(
     have = min(gain.starts, gain.baseline_starts)
     more = f" About {max(starts_needed, have + 1)} starts of each would show it." if starts_needed else ""
     if gain.low > 1 or ratio >= 1 + rules.margin:
-        text = f"{told} ({_range(gain)}) is not sure enough with {have} starts.{more}"
+        text = f"{told} ({_range(gain)}) is not sure enough with {have} starts{_least(judged)}.{more}"
         return "undecided", [finding("not_sure_enough", text)]
     return "no difference shown", [finding("interval_spans_one", f"{told} ({_range(gain)}).")]
+
+
+def _least(judged: Gain | None) -> str:
+    """What could have been shown, where that is what the gain falls short of."""
+    if judged is None or judged.ratio is None or judged.smallest_adoptable is None:
+        return ""
+    if judged.ratio >= judged.smallest_adoptable:
+        return ""
+    return f": they lie so far apart that {judged.smallest_adoptable:.2f}x or more was needed"
 
 
 def _range(gain: Gain) -> str:
