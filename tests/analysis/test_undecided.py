@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from specdec_lab.analysis.verdicts import verdict
-from specdec_lab.records.comparison import Gain, Verdict
-from specdec_lab.records.plan import DecisionRules
+from specdec_lab.records.comparison import Gain
+from specdec_lab.records.decision import DecisionRules
+from specdec_lab.records.verdict import Verdict
 
 
 def told(judged: Gain) -> Verdict:
