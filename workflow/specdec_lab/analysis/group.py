@@ -19,7 +19,7 @@ from .identity import judge
 from .near_tie import TIE_GAP
 from .pairing import FEWEST, paired, per_prompt, spread_of_starts
 from .statistics import Spread, gain, gap, geometric_mean, logs, pooled, shown, starts_needed, typical_gap
-from .theory import added, draft_length, method_of, theory
+from .theory import added, theory
 from .verdicts import verdict
 
 Rate = Callable[[Measured], float | None]
@@ -169,8 +169,8 @@ def _row(
     identity = _identity(family, mode, cells, ties, rules)
     explained = theory(
         row.acceptance,
-        k=mode.k if mode.k is not None else draft_length(cells[0].session.server.speculative),
-        method=mode.method if mode.method is not None else method_of(cells[0].session.server.speculative),
+        k=mode.k if mode.k is not None else cells[0].session.server.draft_length,
+        method=mode.method if mode.method is not None else cells[0].session.server.method,
         completion_tokens=_tokens(cells),
         speedup=decode.ratio,
         made_up=_made_up(cells[0]),

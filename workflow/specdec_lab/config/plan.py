@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pydantic import JsonValue
-
 from ..records.decision import Claim, DecisionRules, Plan, PlannedMode, Sweep
 from .resolve import Matrix
-from .simplicity import draft_length
 
 
 def plan(matrix: Matrix) -> Plan:
@@ -27,8 +24,8 @@ def plan(matrix: Matrix) -> Plan:
             replicates=matrix.replicates(name),
             placebo=spec.placebo,
             lossy=spec.lossy,
-            method=_method(spec.server.speculative),
-            k=draft_length(spec.server.speculative),
+            method=spec.server.method,
+            k=spec.server.draft_length,
         )
         for name, spec in matrix.sessions.items()
     ]
@@ -39,10 +36,6 @@ def plan(matrix: Matrix) -> Plan:
     return Plan(
         name=config.name, rules=rules, modes=modes, cells=matrix.cells, claims=claims, sweeps=_sweeps(matrix, modes)
     )
-
-
-def _method(speculative: dict[str, JsonValue] | None) -> str | None:
-    return None if speculative is None else str(speculative.get("method"))
 
 
 def _sweeps(matrix: Matrix, modes: list[PlannedMode]) -> list[Sweep]:
