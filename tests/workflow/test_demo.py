@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+import programs
+
 pytest.importorskip("xllamacpp", reason="the embedded engine is not installed (pip install -e .[demo])")
 
 pytestmark = [pytest.mark.engine, pytest.mark.workflow, pytest.mark.slow, pytest.mark.timeout(900)]
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 REDUCED = """
 name: tiny
 only: [baseline, ngram]
@@ -38,28 +38,15 @@ class Run:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for name in ("Snakefile", "workflow", "profiles", "config"):
-            source = REPOSITORY / name
-            if source.is_dir():
-                shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy(source, folder / name)
+        programs.copy((*programs.LAB, "config"), folder)
         self.overlay(REDUCED)
 
     def overlay(self, text: str) -> None:
         (self.folder / "tiny.yaml").write_text(text, encoding="utf-8")
 
     def snakemake(self, *options: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": str(self.folder / "workflow"), "SPECDEC_LOCK_DIR": str(self.folder)}
-        return subprocess.run(
-            [sys.executable, "-m", "snakemake", "--cores", "1", "--resources", "gpu=1", *options, *FILES],
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
+        command = [sys.executable, "-m", "snakemake", "--cores", "1", "--resources", "gpu=1", *options, *FILES]
+        return programs.run(command, self.folder, programs.environment(self.folder), timeout_s=600)
 
     def planned(self) -> dict[str, int]:
         """How many jobs of each rule a dry run names; empty when there is nothing to be done."""
