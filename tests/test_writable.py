@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-
 from specdec_lab.records.errors import UserError
 from specdec_lab.writable import existing, require_writable
 

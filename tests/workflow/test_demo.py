@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import subprocess
 import sys
@@ -124,6 +125,45 @@ def test_the_decision_has_a_sentence_per_workload(run):
     text = (run.results / "decision.md").read_text(encoding="utf-8")
     assert "code" in text
     assert "json" in text
+
+
+def test_the_serve_commands_open_the_measured_model_with_the_measured_flags(run, tmp_path):
+    stub = tmp_path / "llama-server"
+    stub.write_text('#!/bin/sh\nprintf "%s\\0" "$@"\n', encoding="utf-8")
+    stub.chmod(0o755)
+    scripts = sorted((run.results / "deploy").glob("*.sh"))
+    assert scripts
+    for script in scripts:
+        path = f"{tmp_path}:{os.environ['PATH']}"
+        done = programs.run(["/bin/sh", str(script)], tmp_path, {**os.environ, "PATH": path})
+        assert done.returncode == 0, done.stderr
+        served = options(done.stdout.split("\0")[:-1])
+        session = json.loads((run.results / "sessions" / script.stem / "r1" / "session.json").read_text())
+        measured = options(session["lifetimes"][0]["argv"])
+        assert Path(served["--model"][0]).is_file()
+        assert served.pop("--port") == ["8080"]
+        measured.pop("--port")
+        assert {name: measured.pop(name) for name in set(measured) - set(served)} == {
+            "-m": ["specdec_lab.engines.embedded_llama"],
+            "-u": [],
+            "--alias": [Path(served["--model"][0]).stem],
+            "--no-cache-prompt": [],
+            "--cache-ram": ["0"],
+            "--seed": ["0"],
+        }
+        assert served == measured
+
+
+def options(argv: list[str]) -> dict[str, list[str]]:
+    """Each option with its words."""
+    found: dict[str, list[str]] = {}
+    words: list[str] = []
+    for word in argv:
+        if re.match(r"--?[a-z]", word):
+            words = found.setdefault(word, [])
+        else:
+            words.append(word)
+    return found
 
 
 def test_running_again_does_nothing(run):

@@ -187,6 +187,7 @@ class Decision(Record):
     routes: list[Route] = []
     dynamic_k: list[DynamicK] = []
     serve: dict[str, list[str]] = Field(
-        default={}, description="Mode -> command that serves it in production, as argv."
+        default={},
+        description="Mode -> command that serves it in production, as argv; `$NAME` is a variable.",
     )
     findings: list[Finding] = []

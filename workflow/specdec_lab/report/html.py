@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import re
-import shlex
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..analysis.commands import shell
 from ..records.base import plain_text, write_text_atomic
 from . import sections, texts
 from .charts import figures
@@ -64,7 +64,7 @@ def render(results: Results, drawn: list[Figure]) -> str:
         answers=sections.answers(results),
         routes=sections.routes(results),
         dynamic_k=results.decision.dynamic_k,
-        serve={mode: shlex.join(argv) for mode, argv in results.decision.serve.items()},
+        serve={mode: shell(results.comparison.specs[mode], argv) for mode, argv in results.decision.serve.items()},
         floors=sections.floors(results),
         problems=[remark for remark in found if remark.severity != "info"],
         notes=[remark for remark in found if remark.severity == "info"],

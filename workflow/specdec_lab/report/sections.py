@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..analysis.commands import shell
 from ..records.base import Finding
 from ..records.comparison import CellResult
 from ..records.decision import WorkloadDecision
@@ -88,7 +88,8 @@ def answers(results: Results) -> list[dict[str, Any]]:
 
 def _answer(results: Results, workload: WorkloadDecision) -> dict[str, Any]:
     rows = results.rows(workload.kind)
-    command = results.decision.serve.get(workload.mode or "")
+    mode = workload.mode or ""
+    command = results.decision.serve.get(mode)
     return {
         "kind": workload.kind,
         "id": slug("answer", workload.kind),
@@ -100,7 +101,7 @@ def _answer(results: Results, workload: WorkloadDecision) -> dict[str, Any]:
         "next_step": workload.next_step,
         "batch_mode": workload.batch_mode,
         "mode": workload.mode,
-        "command": shlex.join(command) if command else "",
+        "command": shell(results.comparison.specs[mode], command) if command else "",
         "links": [(anchor(row.kind, row.load, row.mode), f"{row.mode} at {load_words(row)}") for row in rows],
         "candidates": [
             {
