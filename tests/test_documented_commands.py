@@ -253,7 +253,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     bundle = archive.unpack(folder / PUBLISHED, folder / "unpacked")
     shutil.copytree(bundle / "results" / "h200-smollm2", folder / JUDGED)
     (folder / "mine.yaml").write_text(block("yaml"), encoding="utf-8")
-    (folder / "traffic.jsonl").write_text(block("json"), encoding="utf-8")
+    row = json.loads(block("json"))
+    rows = [json.dumps({**row, "id": f"t{number}"}) for number in range(4)]
+    (folder / "traffic.jsonl").write_text("\n".join(rows), encoding="utf-8")
     shutil.copy(ROOT / "tests" / "fixtures" / "logs" / "vllm_port_in_use.log", folder / "server.log")
     for text in (folder / "config" / "examples").glob("h200-*.yaml"):
         for name in re.findall(r"\$SPECDEC_CACHE_DIR/(models/[\w.-]+)", text.read_text(encoding="utf-8")):
