@@ -11,13 +11,13 @@ from pathlib import PurePosixPath
 from pydantic import JsonValue
 
 from ..counters.tables import LLAMA_CPP
+from ..nearest import nearest
 from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http
 from .base import Named
 from .flags import flags, word
 from .llama_flags import DRAFT_METHODS, METHODS, SERVER_FLAGS, SPECULATION_FLAGS, WORDS, Flag, long_name
-from .nearest import nearest
 
 SPECULATION_NAMES = {flag.name: flag for flag in SPECULATION_FLAGS}
 REMOVED = {"draft", "draft-max", "draft-min", "draft-p-min", "spec-ngram-size-n", "spec-ngram-size-m"}

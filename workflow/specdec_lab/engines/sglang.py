@@ -9,12 +9,12 @@ from pathlib import PurePosixPath
 from pydantic import JsonValue
 
 from ..counters.tables import SGLANG
+from ..nearest import nearest
 from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http
 from .base import Named
 from .flags import flags, word
-from .nearest import nearest
 from .options import Option, bad_args, bad_speculation
 
 NEEDS_MODEL = ("EAGLE", "EAGLE3", "STANDALONE", "DFLASH", "DSPARK")
@@ -157,9 +157,7 @@ def _speculation(spec: ServerSpec, models: Mapping[str, str]) -> list[str]:
 def _speculation_problems(block: Mapping[str, JsonValue], roles: set[str]) -> Iterator[Finding]:
     method = block.get("method")
     if method not in METHODS:
-        yield bad_speculation(
-            f"SGLang has no speculative algorithm {word(method)}", nearest(str(method).upper(), METHODS)
-        )
+        yield bad_speculation(f"SGLang has no speculative algorithm {word(method)}", nearest(str(method), METHODS))
         return
     for option, value in block.items():
         name = _name(option)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from ..nearest import nearest
 from ..records.base import Finding
 from .base import Named
 from .flags import word
-from .nearest import nearest
 from .options import Option, bad_speculation
 
 Version = tuple[int, int]
