@@ -1,11 +1,11 @@
 """What to deploy, per workload and concurrency (M7, M31, M32, M35, B7). `off` is an answer.
 
 A mode pays at a load when all of this holds: P50 decode gains at least the margin; the gain is shown (see
-`statistics`); it is beyond the A/A floor; aggregate throughput does not fall there; the texts are the baseline's up to
-its own variation, or nearly all are equal (one late difference is allowed: 2 % of 40 prompts would be none); at least
-two starts of each, nothing missing, speculation exercised; and it is neither a placebo nor lossy. Among those that pay,
-the fastest wins; within the noise of the fastest, the simpler mode (the one that stands earlier in the plan) and the
-smaller K win. The tie rule follows the tuner proposed in vLLM PR 49163.
+`statistics`); it is beyond the noise floor; aggregate throughput does not fall there; the texts are the baseline's up
+to its own variation, or nearly all are equal (one late difference is allowed: 2 % of 40 prompts would be none); at
+least two starts of each, nothing missing, speculation exercised; and it is neither a placebo nor lossy. Among those
+that pay, the fastest wins; within the noise of the fastest, the simpler mode (the one that stands earlier in the plan)
+and the smaller K win. The tie rule follows the tuner proposed in vLLM PR 49163.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .routing import batch_routes, dynamic_k, routes
 from .sentences import decision_page, next_step, sentence, why
 
 TIE = 0.01
-"""Two modes closer than this, or than the A/A floor, are equally fast."""
+"""Two modes closer than this, or than the noise floor, are equally fast."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ CODES: dict[str, Meaning] = {
     "partial": Meaning("error", "Run the workflow again; it measures what is missing."),
     # Noise (M25, B1, D8)
     "one_start": Meaning("warn", "Give the mode at least 2 replicates: one start cannot show its own spread."),
-    "no_floor": Meaning("warn", "Give the baseline at least 2 replicates: the gap between them is the noise floor."),
+    "no_floor": Meaning("warn", "Give the baseline at least 2 replicates: how far they differ is the noise floor."),
     "inside_floor": Meaning("info", "A gain inside the noise floor is no gain."),
     "interval_spans_one": Meaning("info", "More replicates narrow the interval."),
     "not_sure_enough": Meaning("info", "More replicates narrow the interval."),

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..analysis.commands import shell
 from ..records.base import Finding
-from ..records.comparison import CellResult
+from ..records.comparison import CellResult, Floor
 from ..records.decision import WorkloadDecision
 from . import numbers
 from .source import Results, load_words
@@ -137,9 +137,10 @@ def floors(results: Results) -> list[list[str]]:
     return [
         [
             floor.kind,
-            floor.load,
+            next((load_words(row) for row in results.rows(floor.kind) if row.load == floor.load), floor.load),
             floor.baseline,
             str(floor.starts),
+            numbers.share(_noise_floor(results, floor), digits=1),
             numbers.share(floor.decode, digits=1),
             numbers.share(floor.aggregate, digits=1),
             numbers.count(floor.identical, floor.identical_n),
@@ -147,6 +148,16 @@ def floors(results: Results) -> list[list[str]]:
         ]
         for floor in results.comparison.floors
     ]
+
+
+def _noise_floor(results: Results, floor: Floor) -> float | None:
+    """What the gains of this cell were held against; None when none was judged."""
+    known = [row.decode.floor for row in results.rows(floor.kind) if _of(row, floor) and row.decode is not None]
+    return max((one for one in known if one is not None), default=None)
+
+
+def _of(row: CellResult, floor: Floor) -> bool:
+    return (row.load, row.against) == (floor.load, floor.baseline)
 
 
 def table(results: Results) -> list[dict[str, Any]]:
