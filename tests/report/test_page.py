@@ -11,9 +11,9 @@ import pytest
 
 from specdec_lab.records.comparison import Comparison
 from specdec_lab.records.errors import UserError
-from specdec_lab.report import html
+from specdec_lab.report import html, numbers
 from specdec_lab.report.glossary import TERMS, WORDS
-from specdec_lab.report.sections import anchor, remarks
+from specdec_lab.report.sections import anchor, floors, remarks
 from specdec_lab.report.source import read
 
 VOID = {"meta", "link", "br", "input", "img", "hr", "path", "rect", "line", "circle"}
@@ -157,3 +157,18 @@ def test_after_much_went_wrong_the_page_says_what_failed_why_and_what_to_do(poor
     structure.feed(text)
     assert structure.wrong == []
     assert [link for link in structure.links if link[1:] not in structure.ids] == []
+
+
+def test_m25_noise_floor_and_spread_between_starts_are_two_numbers_under_two_names(results: Path) -> None:
+    found = read(results)
+    for shown, floor in zip(floors(found), found.comparison.floors, strict=True):
+        judged = [row.decode.floor for row in found.rows(floor.kind) if row.load == floor.load and row.decode]
+        assert len(set(judged)) == 1
+        assert judged[0] is not None
+        assert floor.decode is not None
+        assert judged[0] < floor.decode  # three starts: what two typically differ by is less than the widest difference
+        assert shown[4:6] == [numbers.share(judged[0], digits=1), numbers.share(floor.decode, digits=1)]
+    summary = (results / "summary.txt").read_text(encoding="utf-8")
+    assert "noise floor" in summary.splitlines()[2]
+    assert "spread between starts: P50 decode" in summary
+    assert {"Noise floor", "Spread between starts"} <= {term.word for term in TERMS}

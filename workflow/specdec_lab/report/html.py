@@ -18,6 +18,7 @@ from .charts.figure import Figure, svg, without_legend, write_files, write_place
 from .charts.style import BASELINE_SHAPE, DARK, LIGHT, ModeScale, css
 from .files import CHARTS
 from .glossary import TERMS, WORDS
+from .published import published
 from .source import Results, read
 
 _LOG = logging.getLogger(__name__)
@@ -81,6 +82,7 @@ def render(results: Results, drawn: list[Figure]) -> str:
         diagnoses=sections.diagnoses(results),
         baseline_shape=BASELINE_SHAPE,
         expectations=sections.expectations(results),
+        published=published(results),
         confounders=results.comparison.confounders,
         identity=sections.identity(results),
         texts=texts.side_by_side(results),

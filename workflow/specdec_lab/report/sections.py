@@ -245,19 +245,13 @@ def diagnoses(results: Results) -> dict[str, list[str]]:
 
 
 def expectations(results: Results) -> list[tuple[str, str]]:
-    """M39, M40: surprises, claims and published results beside what was measured; (what, remark)."""
+    """M39, M40: surprises and claims beside what was measured; (what, remark)."""
     comparison = results.comparison
     out = [(f"Surprise: {s.mode} on {s.kind}", f"{s.message} {s.hint}".strip()) for s in comparison.surprises]
     out += [
         (f"Claim for {match.claim.mode}: “{match.claim.text}” ({match.claim.source})", match.remark)
         for match in comparison.claims
     ]
-    for match in comparison.references:
-        source = match.reference
-        low, high = source.speedup_low, source.speedup_high
-        gain = f"{low:g}×" if low == high else f"{low:g} to {high:g}×"
-        text = f"Published for {source.method} ({source.model}, {source.hardware}): {gain} ({source.source})"
-        out.append((text, f"{match.mode}, {match.kind}, {match.load}: {match.remark}"))
     return out
 
 
