@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from specdec_lab.analysis.findings import CODES
 from specdec_lab.records.comparison import Comparison
 from specdec_lab.records.errors import UserError
 from specdec_lab.report import html, numbers
 from specdec_lab.report.glossary import TERMS, WORDS
-from specdec_lab.report.sections import anchor, floors, remarks
+from specdec_lab.report.sections import anchor, floors, remarks, slug
 from specdec_lab.report.source import read
 
 VOID = {"meta", "link", "br", "input", "img", "hr", "path", "rect", "line", "circle"}
@@ -172,3 +173,20 @@ def test_m25_noise_floor_and_spread_between_starts_are_two_numbers_under_two_nam
     assert "noise floor" in summary.splitlines()[2]
     assert "spread between starts: P50 decode" in summary
     assert {"Noise floor", "Spread between starts"} <= {term.word for term in TERMS}
+
+
+def test_m32_each_command_stands_once_and_workloads_link_to_it(results: Path, structure: Structure, text: str) -> None:
+    serve = read(results).decision.serve
+    assert serve
+    deployed = {one.mode for one in read(results).decision.workloads} & set(serve)
+    for mode in serve:
+        assert text.count(f'aria-label="Command that serves {mode}"') == 1
+    assert {link for link in structure.links if link.startswith("#serve-")} == {
+        f"#{slug('serve', m)}" for m in deployed
+    }
+
+
+def test_no_number_of_a_requirement_stands_in_what_people_read() -> None:
+    told = [text for term in TERMS for text in (term.word, term.formula, term.meaning)]
+    told += [meaning.hint for meaning in CODES.values()]
+    assert [text for text in told if re.search(r"\b[MB]\d{1,2}\b", text)] == []

@@ -42,7 +42,7 @@ def test_a_method_has_one_line_however_many_rows_it_has(results: source.Results)
     assert made["lines"] == [
         (
             "ngram",
-            "0.90× (ngram, chat) to 1.60× (ngram, code) here; nearest published: 1.50× with Vicuna-7B on A100 "
+            "0.90× (draft_k2, chat) to 1.60× (draft_k2, code) here; nearest published: 1.50× with Vicuna-7B on A100 "
             "(a page). 2 of 4 rows are near what is published for them.",
         ),
         (

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..analysis.commands import shell
 from ..records.base import plain_text, write_text_atomic
 from . import sections, texts
 from .charts import figures
@@ -65,7 +64,7 @@ def render(results: Results, drawn: list[Figure]) -> str:
         answers=sections.answers(results),
         routes=sections.routes(results),
         dynamic_k=results.decision.dynamic_k,
-        serve={mode: shell(results.comparison.specs[mode], argv) for mode, argv in results.decision.serve.items()},
+        commands=sections.commands(results),
         floors=sections.floors(results),
         problems=[remark for remark in found if remark.severity != "info"],
         notes=[remark for remark in found if remark.severity == "info"],

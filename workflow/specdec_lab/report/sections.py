@@ -12,7 +12,7 @@ from ..records.base import Finding
 from ..records.comparison import CellResult, Floor
 from ..records.decision import WorkloadDecision
 from . import numbers
-from .source import Results, load_words
+from .source import Results, at_load, load_words
 
 TONES = {"faster": "good", "slower": "bad", "text differs": "bad", "unreliable": "warn", "not exercised": "warn"}
 _ECHO = "Baseline: "
@@ -88,8 +88,9 @@ def answers(results: Results) -> list[dict[str, Any]]:
 
 def _answer(results: Results, workload: WorkloadDecision) -> dict[str, Any]:
     rows = results.rows(workload.kind)
-    mode = workload.mode or ""
-    command = results.decision.serve.get(mode)
+    links: dict[str, list[tuple[str, str]]] = {}
+    for row in rows:
+        links.setdefault(at_load(row), []).append((anchor(row.kind, row.load, row.mode), row.mode))
     return {
         "kind": workload.kind,
         "id": slug("answer", workload.kind),
@@ -101,8 +102,8 @@ def _answer(results: Results, workload: WorkloadDecision) -> dict[str, Any]:
         "next_step": workload.next_step,
         "batch_mode": workload.batch_mode,
         "mode": workload.mode,
-        "command": shell(results.comparison.specs[mode], command) if command else "",
-        "links": [(anchor(row.kind, row.load, row.mode), f"{row.mode} at {load_words(row)}") for row in rows],
+        "serve": slug("serve", workload.mode) if workload.mode in results.decision.serve else "",
+        "links": links,
         "candidates": [
             {
                 "mode": candidate.mode,
@@ -115,6 +116,14 @@ def _answer(results: Results, workload: WorkloadDecision) -> dict[str, Any]:
             for candidate in workload.candidates
         ],
     }
+
+
+def commands(results: Results) -> list[dict[str, str]]:
+    """What serves each mode that the decision uses, each once."""
+    return [
+        {"mode": mode, "id": slug("serve", mode), "command": shell(results.comparison.specs[mode], argv)}
+        for mode, argv in results.decision.serve.items()
+    ]
 
 
 def routes(results: Results) -> list[list[str]]:
@@ -237,7 +246,7 @@ def diagnoses(results: Results) -> dict[str, list[str]]:
     for kind in results.kinds:
         for row in results.rows(kind):
             for finding in row.theory.diagnosis if row.theory else []:
-                where = f"{row.mode} on {kind} at {load_words(row)}"
+                where = f"{row.mode} on {kind} {at_load(row)}"
                 found.setdefault(finding.hint or _DEFAULT_HINT[finding.severity], []).append(
                     f"{where}: {finding.message}"
                 )
