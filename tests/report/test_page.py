@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from specdec_lab.analysis.findings import CODES
+from specdec_lab.analysis.sentences import headline
 from specdec_lab.records.comparison import Comparison
 from specdec_lab.records.errors import UserError
 from specdec_lab.report import html, numbers
@@ -190,3 +191,8 @@ def test_no_number_of_a_requirement_stands_in_what_people_read() -> None:
     told = [text for term in TERMS for text in (term.word, term.formula, term.meaning)]
     told += [meaning.hint for meaning in CODES.values()]
     assert [text for text in told if re.search(r"\b[MB]\d{1,2}\b", text)] == []
+
+
+def test_m32_the_answer_to_everything_is_the_first_thing_on_the_page(results: Path, text: str) -> None:
+    said = headline(read(results).decision)
+    assert text.index(said) < text.index('class="card"')

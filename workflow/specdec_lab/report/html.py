@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..analysis.sentences import headline
 from ..records.base import plain_text, write_text_atomic
 from . import sections, texts
 from .charts import figures
@@ -61,6 +62,7 @@ def render(results: Results, drawn: list[Figure]) -> str:
         light=css(LIGHT),
         dark=css(DARK),
         rules=results.decision.rules,
+        headline=headline(results.decision),
         answers=sections.answers(results),
         routes=sections.routes(results),
         dynamic_k=results.decision.dynamic_k,

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..analysis.commands import shell
+from ..analysis.sentences import at_load
 from ..records.base import Finding
 from ..records.comparison import CellResult, Floor
 from ..records.decision import WorkloadDecision
 from . import numbers
-from .source import Results, at_load, load_words
+from .source import Results, load_words
 
 TONES = {"faster": "good", "slower": "bad", "text differs": "bad", "unreliable": "warn", "not exercised": "warn"}
 _ECHO = "Baseline: "
@@ -90,7 +91,7 @@ def _answer(results: Results, workload: WorkloadDecision) -> dict[str, Any]:
     rows = results.rows(workload.kind)
     links: dict[str, list[tuple[str, str]]] = {}
     for row in rows:
-        links.setdefault(at_load(row), []).append((anchor(row.kind, row.load, row.mode), row.mode))
+        links.setdefault(f"at {at_load(row)}", []).append((anchor(row.kind, row.load, row.mode), row.mode))
     return {
         "kind": workload.kind,
         "id": slug("answer", workload.kind),
@@ -246,7 +247,7 @@ def diagnoses(results: Results) -> dict[str, list[str]]:
     for kind in results.kinds:
         for row in results.rows(kind):
             for finding in row.theory.diagnosis if row.theory else []:
-                where = f"{row.mode} on {kind} {at_load(row)}"
+                where = f"{row.mode} on {kind} at {at_load(row)}"
                 found.setdefault(finding.hint or _DEFAULT_HINT[finding.severity], []).append(
                     f"{where}: {finding.message}"
                 )

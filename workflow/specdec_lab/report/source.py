@@ -72,13 +72,6 @@ def load_words(row: CellResult) -> str:
     return f"{row.rate:g}/s" if row.rate is not None else row.load
 
 
-def at_load(row: CellResult) -> str:
-    """The same within a sentence: `at concurrency 4`, `at 2.5 requests/s`."""
-    if row.concurrency is not None:
-        return f"at concurrency {row.concurrency}"
-    return f"at {row.rate:g} requests/s" if row.rate is not None else f"at {row.load}"
-
-
 def load_title(results: Results) -> str:
     """What a load axis is called: `concurrency`, or `load` where requests also arrive at a rate."""
     return "concurrency" if all(row.rate is None for row in results.comparison.cells) else "load"
