@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -223,3 +224,13 @@ def test_e9_colours_of_a_text_without_secrets_stay() -> None:
 def test_e9_a_quote_within_a_quoted_secret_does_not_end_it(line: str, clean: str) -> None:
     assert redact(line) == clean
     assert redact(clean) == clean
+
+
+@pytest.mark.parametrize("word", ["a-", "api_key_", "--", "\x1b[0m", 'password="\\"', "x://a"])
+def test_e9_a_long_line_takes_no_more_than_its_length(word: str) -> None:
+    def seconds(times: int) -> float:
+        start = time.process_time()
+        redact(word * times)
+        return time.process_time() - start
+
+    assert seconds(20000) < 0.5 + 20 * seconds(4000)

@@ -16,7 +16,7 @@ _MARK = "\ufdd0"
 """Stands for `[redacted]` while patterns run: a noncharacter, so that no pattern takes it for a value."""
 
 _SECRET_NAME = (
-    r"(?:[A-Za-z0-9]+[_-])*"
+    r"(?:[A-Za-z0-9]+[_-]){0,20}"
     r"(?:"
     r"api[_-]?keys?|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|account[_-]?key|"
     r"(?:client[_-])?secrets?|password|passwd|passphrase|credentials?|"
@@ -24,7 +24,8 @@ _SECRET_NAME = (
     r"personal|deploy|job|registry|vault|slack|bot)[_-]?token"
     r")"
 )
-"""Names whose value is secret. Plain `token` and `tokens` are not among them: they are this field's daily words."""
+"""Names whose value is secret, behind up to twenty words: without an end, a long line of words joined by dashes would
+be read anew from each of them. Plain `token` and `tokens` are not among them: they are this field's daily words."""
 
 _COLOUR = re.compile(r"(?:\x1b|\\u001b|\\x1b|\\033|\\e)\[[0-9;]*[A-Za-z]", re.IGNORECASE)
 """A terminal's colour code, as it is or as JSON and Python write it."""
@@ -69,8 +70,8 @@ _HEADER = re.compile(
 )
 _BEARER = re.compile(rf"(?P<head>\bbearer[\s{_VEILS}]+)[A-Za-z0-9._~+/=-]{{8,}}", re.IGNORECASE)
 _COOKIE = re.compile(r"(?P<head>\b(?:set-)?cookie\s*:\s*+)[^\r\n\"'\ufdd0]+", re.IGNORECASE)
-_URL = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://[^\s/:@\"']*:)[^\s/@\"'\ufdd0]+(?=@)", re.IGNORECASE)
-_URL_KEY = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://)[^\s/:@\"'\ufdd0]{6,}(?=@)", re.IGNORECASE)
+_URL = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]{0,20}://[^\s/:@\"']*:)[^\s/@\"'\ufdd0]+(?=@)", re.IGNORECASE)
+_URL_KEY = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]{0,20}://)[^\s/:@\"'\ufdd0]{6,}(?=@)", re.IGNORECASE)
 """A URL whose user is the key itself (`https://KEY@host`); five letters or fewer are a user like `git`."""
 _SHAPES = re.compile(
     r"(?<![A-Za-z0-9])(?:"
