@@ -236,5 +236,5 @@ def test_an_open_question_is_not_told_as_an_answer(folder: Write) -> None:
     tables.write(compare(results), results)
     decided = decision.write(results)
     assert decided.workloads[0].verdict.word == "undecided"
-    assert "plain for now, which is not settled" in (results / "decision.md").read_text()
+    assert "plain for now (not settled yet)" in (results / "decision.md").read_text()
     assert decided.workloads[0].next_step.startswith("Set replicates to ")

@@ -34,7 +34,7 @@ MEASURING_ONLY = frozenset({"cache-prompt", "cache-ram", "seed"})
 """Not `fit`: with it llama-server would choose other arguments than were measured."""
 _FACTS_LINE = '{"specdec_engine":'
 _PATTERNS: dict[str, re.Pattern[str]] = {
-    "build": re.compile(r"build_info: (\S+)"),
+    "build": re.compile(r"build_info: (?!b0-)(\S+)"),  # b0: a build that does not know its own number
     "slots": re.compile(r"initializing, n_slots = (\d+)"),
     "slot_context": re.compile(r"n_ctx_slot = (\d+)"),
     "kv_unified": re.compile(r"kv_unified = '(\w+)'"),

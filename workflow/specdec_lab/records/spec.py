@@ -44,6 +44,10 @@ LOOKUP = ("ngram", "suffix", "lookup")
 _PREFIX = re.compile(r"^-*(spec|speculative)-|^-+")
 
 
+def _plain(option: str) -> str:
+    return _PREFIX.sub("", option.replace("_", "-"))
+
+
 def looks_up(method: str | None) -> bool:
     """Whether a method only looks its drafts up; of several side by side (`ngram-mod,draft-simple`) all must."""
     return method is not None and all(part.strip().lower().startswith(LOOKUP) for part in method.split(","))
@@ -77,12 +81,18 @@ class ServerSpec(Record):
     @property
     def draft_length(self) -> int | None:
         """K, the most tokens that a step proposes in a row; None where the spec does not say it."""
-        given = {_PREFIX.sub("", name.replace("_", "-")): value for name, value in (self.speculative or {}).items()}
+        given = {_plain(name): value for name, value in (self.speculative or {}).items()}
         for name, more in DRAFT_LENGTHS.items():
             value = given.get(name)
             if isinstance(value, int) and not isinstance(value, bool) and value > more:
                 return value - more
         return None
+
+    @property
+    def apart_from_draft_length(self) -> ServerSpec:
+        """The same server without K: of two modes of one draft-length sweep these are equal."""
+        rest = {name: value for name, value in (self.speculative or {}).items() if _plain(name) not in DRAFT_LENGTHS}
+        return self.model_copy(update={"speculative": rest or None})
 
 
 class Load(Record):

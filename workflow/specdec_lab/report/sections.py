@@ -68,10 +68,10 @@ def remarks(results: Results) -> list[Remark]:
     add(results.comparison.findings, None)
     add(results.decision.findings, None)
     for floor in results.comparison.floors:
-        where = f"{floor.kind} {floor.load} {floor.baseline}"
+        where = f"{floor.baseline} on {floor.kind} at {at_load(floor.load)}"
         add(floor.findings, (anchor(floor.kind, floor.load, floor.baseline), where))
     for row in results.comparison.cells:
-        here = (anchor(row.kind, row.load, row.mode), f"{row.kind} {row.load} {row.mode}")
+        here = (anchor(row.kind, row.load, row.mode), f"{row.mode} on {row.kind} at {at_load(row)}")
         add(row.findings, here)
         if row.acceptance is not None:
             add(row.acceptance.findings, here)
@@ -298,6 +298,8 @@ def stack(results: Results) -> list[tuple[str, str]]:
     if made is None:
         return []
     host, engine = made.host, made.engine
+    specs = results.comparison.specs.values()
+    names = {role: one.hub or one.path or one.bundled for spec in specs for role, one in spec.checkpoints.items()}
     out = [
         ("Engine", " ".join(part for part in (engine.software, engine.version, engine.build) if part)),
         ("Image", engine.image or ""),
@@ -307,7 +309,10 @@ def stack(results: Results) -> list[tuple[str, str]]:
         ("CUDA", made.cuda or ""),
         ("Host", f"{host.cpu}, {host.cores} cores, {numbers.gibibytes(host.memory_bytes)}"),
         ("System", f"{host.system}, Python {host.python}" + (f", governor {host.governor}" if host.governor else "")),
-        *((f"Checkpoint: {role}", digest) for role, digest in sorted(made.checkpoints.items())),
+        *(
+            (f"Checkpoint: {role}", ", ".join(part for part in (names.get(role), digest) if part))
+            for role, digest in sorted(made.checkpoints.items())
+        ),
         ("specdec-lab", made.lab),
     ]
     return [(name, value) for name, value in out if value]
