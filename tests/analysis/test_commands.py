@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from specdec_lab.analysis.commands import container, left_out, serve, shell
-from specdec_lab.analysis.deploy import compose
+from specdec_lab.analysis.deploy import compose, script
 from specdec_lab.checkpoints import bundled
 from specdec_lab.engines import get
+from specdec_lab.records.decision import Decision, DecisionRules
 from specdec_lab.records.errors import UserError
 from specdec_lab.records.spec import CheckpointSpec, ServerSpec, SessionSpec
 
@@ -194,6 +195,15 @@ def test_a_relative_path_is_told_where_it_counts_from() -> None:
     assert "relative to the folder that the lab ran in" in shell(spec, serve(spec))
     spec = session(BUNDLED, engine="llama_cpp")
     assert "relative" not in shell(spec, serve(spec))
+
+
+def test_only_a_script_takes_the_place_of_its_shell() -> None:
+    spec = session(BUNDLED, engine="llama_cpp")
+    argv = serve(spec)
+    decision = Decision(name="made", rules=DecisionRules(), workloads=[])
+    assert "\nllama-server" in shell(spec, argv)
+    assert "exec" not in shell(spec, argv)
+    assert "\nexec llama-server" in script("baseline", argv, spec, decision)
 
 
 def test_no_target_is_a_plain_error() -> None:

@@ -135,8 +135,11 @@ def variables(spec: SessionSpec) -> list[str]:
     return list(dict.fromkeys(hit[1] or hit[2] for text in texts for hit in _VARIABLE.finditer(text)))
 
 
-def shell(spec: SessionSpec, argv: Sequence[str]) -> str:
-    """The lines that a POSIX shell runs: variables and environment first, then the command, an option a line."""
+def shell(spec: SessionSpec, argv: Sequence[str], *, begin: str = "") -> str:
+    """The lines that a POSIX shell runs: variables and environment first, then the command, an option a line.
+
+    `begin` stands before the command: a script says `exec `, which would close the shell of whoever pastes the lines.
+    """
     known = variables(spec)
     lines = []
     if gone := left_out(spec):
@@ -153,7 +156,7 @@ def shell(spec: SessionSpec, argv: Sequence[str]) -> str:
             lines.append(f': "${{{name}:?set it as it was when the lab ran}}"')
     if spec.server.launcher == "process":
         lines += [f"export {name}={shlex.quote(value)}" for name, value in sorted(spec.server.env.items())]
-    return "\n".join([*lines, _folded(quoted(argv, known))]) + "\n"
+    return "\n".join([*lines, begin + _folded(quoted(argv, known))]) + "\n"
 
 
 def _relative(spec: SessionSpec) -> bool:
@@ -180,7 +183,7 @@ def _word(text: str, known: Sequence[str]) -> str:
 
 
 def _folded(words: Sequence[str]) -> str:
-    lines = [f"exec {words[0]}"]
+    lines = [words[0]]
     for word in words[1:]:
         if _OPTION.match(word):
             lines.append(f"  {word}")

@@ -61,7 +61,7 @@ def script(mode: str, argv: list[str], spec: SessionSpec, decision: Decision) ->
         if route.mode == mode and route.interactive
     ]
     told = f"# {mode}: {', '.join(kinds)}\n" if kinds else f"# {mode}\n"
-    return "#!/bin/sh\n" + told + shell(spec, argv)
+    return "#!/bin/sh\n" + told + shell(spec, argv, begin="exec ")
 
 
 def compose(mode: str, spec: SessionSpec) -> str:
@@ -143,9 +143,9 @@ def readme(decision: Decision) -> str:
         )
     lines += [
         "",
-        "Commands are the measured ones, with the engine's usual port on this machine alone; add your own address, key",
-        "and limits. `$SPECDEC_CACHE_DIR` is the lab's cache of models. Measure again after an engine upgrade, a new",
-        "target or a new GPU.",
+        "Commands are the measured ones, with the engine's usual port on this machine alone: add your own address, key",
+        "and limits, and a port for each server that runs beside another. `$SPECDEC_CACHE_DIR` is the lab's cache of",
+        "models. Measure again after an engine upgrade, a new target or a new GPU.",
         "",
     ]
     return "\n".join(lines)
