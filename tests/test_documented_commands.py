@@ -21,6 +21,9 @@ from pathlib import Path
 import pytest
 import typer
 
+sys.path.insert(0, str(Path(__file__).parent / "workflow"))
+import programs
+
 from specdec_lab import cli
 from specdec_lab.bundle import archive
 from specdec_lab.client.scripted import DONE, Script, ScriptedServer, Seen, Step, delta, paced, sse, usage
@@ -211,22 +214,12 @@ class Lab:
 
     def run(self, line: str) -> subprocess.CompletedProcess[str]:
         line = re.sub(r"\bROOT\b", shlex.quote(str(self.root)), line.replace(ENDPOINT, self.url))
-        environment = {
-            **os.environ,
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTHONPATH": str(self.folder / "workflow"),
-            "SPECDEC_CACHE_DIR": str(self.root / "cache"),
-            "SPECDEC_LOCK_DIR": str(self.root / "locks"),
-        }
-        return subprocess.run(
-            ["bash", "-c", line],
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
+        environment = programs.environment(
+            self.folder,
+            PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            SPECDEC_CACHE_DIR=str(self.root / "cache"),
         )
+        return programs.run(["bash", "-c", line], self.folder, environment, timeout_s=120)
 
 
 def answer(seen: Seen) -> Script:
@@ -253,15 +246,16 @@ def block(language: str) -> str:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     root = tmp_path_factory.mktemp("root")
     folder = root / "lab"
-    for name in ("workflow", "profiles", "config", "containers", "benchmarks", "results/published"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("Snakefile", "Makefile", "README.md", "pyproject.toml", "requirements.lock", "LICENSE"):
-        shutil.copy(ROOT / name, folder / name)
+    folder.mkdir()
+    programs.copy((*programs.LAB, "config", "containers", "benchmarks", "results/published"), folder)
+    programs.copy(("Makefile", "README.md", "pyproject.toml", "requirements.lock", "LICENSE"), folder)
     (folder / "unpacked").mkdir()
     bundle = archive.unpack(folder / PUBLISHED, folder / "unpacked")
     shutil.copytree(bundle / "results" / "h200-smollm2", folder / JUDGED)
     (folder / "mine.yaml").write_text(block("yaml"), encoding="utf-8")
-    (folder / "traffic.jsonl").write_text(block("json"), encoding="utf-8")
+    row = json.loads(block("json"))
+    rows = [json.dumps({**row, "id": f"t{number}"}) for number in range(4)]
+    (folder / "traffic.jsonl").write_text("\n".join(rows), encoding="utf-8")
     shutil.copy(ROOT / "tests" / "fixtures" / "logs" / "vllm_port_in_use.log", folder / "server.log")
     for text in (folder / "config" / "examples").glob("h200-*.yaml"):
         for name in re.findall(r"\$SPECDEC_CACHE_DIR/(models/[\w.-]+)", text.read_text(encoding="utf-8")):

@@ -12,15 +12,15 @@ from specdec_lab.analysis.statistics import (
     Spread,
     fisher_more,
     gain,
-    gap,
     geometric_mean,
     level_for,
     logs,
+    noise_floor,
     pooled,
     shown,
     standard_error,
+    start_spread,
     starts_needed,
-    typical_gap,
 )
 
 
@@ -42,11 +42,11 @@ def test_the_interval_is_refused_with_one_start_on_either_side() -> None:
 
 
 def test_the_floor_of_two_starts_is_their_gap_and_does_not_grow_with_their_number() -> None:
-    assert typical_gap([50, 55]) == pytest.approx(0.10)
-    assert gap([50, 55, 52]) == pytest.approx(0.10)
-    assert typical_gap([50, 55] * 10) == pytest.approx(math.exp(math.sqrt(2 * 20 / 19) * math.log(1.1) / 2) - 1)
-    assert typical_gap([50]) is None
-    assert typical_gap([None, 50, 55]) == pytest.approx(0.10)
+    assert noise_floor([50, 55]) == pytest.approx(0.10)
+    assert start_spread([50, 55, 52]) == pytest.approx(0.10)
+    assert noise_floor([50, 55] * 10) == pytest.approx(math.exp(math.sqrt(2 * 20 / 19) * math.log(1.1) / 2) - 1)
+    assert noise_floor([50]) is None
+    assert noise_floor([None, 50, 55]) == pytest.approx(0.10)
 
 
 def test_the_variance_is_pooled_over_modes_and_moderated_by_the_prior() -> None:
@@ -62,7 +62,7 @@ def test_the_variance_is_pooled_over_modes_and_moderated_by_the_prior() -> None:
 def test_two_starts_that_agree_by_luck_do_not_claim_certainty() -> None:
     mode, base = [55.0, 55.001], [50.0, 50.001]
     spread = pooled([logs(mode), logs(base)])
-    measured = gain(mode, base, spread=spread, floor=typical_gap(base), margin=0.05, confidence=0.95)
+    measured = gain(mode, base, spread=spread, floor=noise_floor(base), margin=0.05, confidence=0.95)
     assert not shown(measured, mode, base, spread)
     assert starts_needed(1.1, spread, 2) is not None
 

@@ -20,7 +20,7 @@ def told(judged: Gain) -> Verdict:
         starts_needed=6,
         identity=None,
         findings=[],
-        gaps=(0.05, 0.05),
+        noise=(0.05, 0.05),
         rules=DecisionRules(),
     )
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import typer
@@ -167,3 +169,61 @@ def test_an_earlier_cell_is_replaced_only_when_asked(prompt_file: Path) -> None:
         code, _, out = bench(server, prompt_file, "--concurrency", "1", "--limit", "2", "--overwrite")
     assert code == 0
     assert Cell.read(out).summary.requests == 2
+
+
+PAGE = Script([Step(0, b"<html><body>Hello</body></html>")], content_type="text/html")
+NO_MODEL = Script(
+    [Step(0, b'{"error":{"message":"The model `m` does not exist."}}')], status=404, content_type="application/json"
+)
+WHOLE = Script([Step(0, b'{"choices":[{"message":{"content":"a"}}]}')], content_type="application/json")
+
+
+@pytest.mark.parametrize("warmup", [[], ["--warmup", "0"]])
+@pytest.mark.parametrize(
+    ("answer", "cause", "fix"),
+    [
+        (Script(status=404), "There are no chat completions at this address: HTTP 404", "up to /v1"),
+        (Script(status=405), "There are no chat completions at this address: HTTP 405", "--base-url"),
+        (Script(status=501), "There are no chat completions at this address: HTTP 501", "/v1/models"),
+        (PAGE, "streams no chat completions: the server answered with text/html: Hello", "OpenAI-compatible"),
+        (WHOLE, "streams no chat completions", "OpenAI-compatible"),
+        (NO_MODEL, "does not know the model: The model `m` does not exist.", "--model"),
+        (Script(status=401), "wants a key", "--api-key-env NAME"),
+    ],
+)
+def test_what_is_no_llm_server_is_told_and_no_cell_is_written(
+    prompt_file: Path, answer: Script, cause: str, fix: str, warmup: list[str]
+) -> None:
+    with (
+        ScriptedServer(lambda _seen: answer) as server,
+        pytest.raises(UserError) as caught,
+    ):
+        bench(server, prompt_file, "--concurrency", "1", "--limit", "2", *warmup)
+    assert cause in caught.value.cause
+    assert fix in caught.value.fix
+    assert caught.value.place == f"{server.base_url}/v1/chat/completions"
+    assert not (prompt_file.parent / "cell.json").exists()
+
+
+def test_tls_to_a_plain_server_is_told_as_that(prompt_file: Path) -> None:
+    # Not the scripted server: that one waits for the rest of what it takes for a request.
+    plain = ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    Thread(target=plain.serve_forever, daemon=True).start()
+    try:
+        secure = f"https://127.0.0.1:{plain.server_port}"
+        with ScriptedServer(without_metrics) as server, pytest.raises(UserError, match="TLS with ") as caught:
+            bench(server, prompt_file, "--concurrency", "1", "--base-url", secure)
+    finally:
+        plain.shutdown()
+        plain.server_close()
+    assert "Write http://" in caught.value.fix
+
+
+def test_more_in_flight_than_there_are_prompts_is_refused(prompt_file: Path) -> None:
+    with ScriptedServer(without_metrics) as server:
+        with pytest.raises(UserError, match="4 prompts can never be 5 in flight") as caught:
+            bench(server, prompt_file, "--concurrency", "5", "--limit", "4")
+        assert server.posts == []
+        assert caught.value.place == "--concurrency"
+        code, _, _ = bench(server, prompt_file, "--concurrency", "4", "--limit", "4")
+    assert code == 0

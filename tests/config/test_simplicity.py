@@ -18,7 +18,7 @@ MODES: dict[str, Any] = {
 }
 
 
-def lab(folder: Path, names: list[str]) -> Lab:
+def lab(folder: Path, names: list[str], modes: dict[str, Any] = MODES) -> Lab:
     config = {
         "name": "order",
         "engine": {"software": "vllm", "version": "0.33.0", "image": "vllm/vllm-openai:v0.33.0"},
@@ -26,7 +26,7 @@ def lab(folder: Path, names: list[str]) -> Lab:
             name: {"hub": f"owner/{name}", "revision": str(number) * 40}
             for number, name in enumerate(["target", "draft", "head"])
         },
-        "modes": {name: MODES[name] for name in names},
+        "modes": {name: modes[name] for name in names},
     }
     path = folder / "order.yaml"
     path.write_text(json.dumps(config), encoding="utf-8")
@@ -44,3 +44,19 @@ def test_modes_stand_from_simple_to_demanding_whatever_the_order_of_keys(tmp_pat
 def test_of_two_plain_servers_the_one_called_baseline_is_compared_with(tmp_path: Path) -> None:
     sessions = lab(tmp_path, ["async-off", "lookup-2", "baseline"]).matrix.sessions
     assert sessions["lookup-2"].against == "baseline"
+
+
+def sweeps(folder: Path, modes: dict[str, Any]) -> list[dict[str, float]]:
+    made = lab(folder, ["baseline", *modes], {"baseline": {}, **modes})
+    return [one["points"] for one in json.loads(made.resolved())["plan"]["sweeps"]]
+
+
+def ngram(k: int, longest: int) -> dict[str, Any]:
+    return {"speculative": {"method": "ngram", "num_speculative_tokens": k, "prompt_lookup_max": longest}}
+
+
+def test_m34_a_sweep_over_k_holds_modes_that_differ_in_nothing_else(tmp_path: Path) -> None:
+    assert sweeps(tmp_path, {"n2": ngram(2, 4), "n8": ngram(8, 4)}) == [{"n2": 2.0, "n8": 8.0}]
+    assert sweeps(tmp_path, {"n2": ngram(2, 4), "n8": ngram(8, 6)}) == []
+    two = {"n2": ngram(2, 4), "n8": ngram(8, 4), "m2": ngram(2, 6), "m8": ngram(8, 6)}
+    assert sorted(map(sorted, sweeps(tmp_path, two))) == [["m2", "m8"], ["n2", "n8"]]

@@ -100,7 +100,7 @@ def test_a_missing_program_is_named():
 
 
 def test_e9_a_read_only_results_folder_fails(tmp_path, monkeypatch):
-    monkeypatch.setattr(storage.os, "access", lambda place, _how: tmp_path not in [place, *place.parents])
+    monkeypatch.setattr("os.access", lambda place, _how: tmp_path not in [place, *place.parents])
     lines = list(storage.folders(Needs(results=str(tmp_path / "results"), known=True)))
     assert (lines[0].check, lines[0].status) == ("folders", "fail")
 

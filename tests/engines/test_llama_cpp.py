@@ -13,6 +13,7 @@ import pytest
 
 from specdec_lab import checkpoints, engines, launchers
 from specdec_lab.engines import embedded_llama, http
+from specdec_lab.engines.base import Named
 from specdec_lab.engines.llama_flags import SERVER_FLAGS, WORDS
 from specdec_lab.launchers.base import LaunchPlan
 from specdec_lab.records.spec import CheckpointSpec, ServerSpec
@@ -110,8 +111,9 @@ def test_synthetic_acceptance_is_lossy_and_nothing_else_is():
 
 def test_the_deploy_command_leaves_out_what_only_a_measurement_needs():
     spec = server({"method": "ngram-mod"}, args={"ctx-size": 8192, "cache-prompt": False})
-    command = " ".join(ENGINE.deploy_command(spec, {"target": "t.gguf"}))
-    assert command == "llama-server --model t.gguf --port 8080 --metrics --ctx-size 8192 --spec-type ngram-mod"
+    argv = ENGINE.deploy_args(spec, {"target": Named("t.gguf")}, host="127.0.0.1", port=8080)
+    where = "--model t.gguf --host 127.0.0.1 --port 8080"
+    assert " ".join(argv) == f"{where} --metrics --fit off --ctx-size 8192 --spec-type ngram-mod"
 
 
 def test_lost_speculation_is_a_fact_of_the_log():

@@ -8,6 +8,7 @@ from ruamel.yaml import YAML
 
 from specdec_lab import engines
 from specdec_lab.engines import vllm_log
+from specdec_lab.engines.base import Named
 from specdec_lab.engines.ledger import ledger
 from specdec_lab.records.spec import ServerSpec
 
@@ -145,8 +146,9 @@ def test_switching_counters_off_is_refused():
 
 def test_the_deploy_command_keeps_prefix_caching_and_the_speculation():
     spec = server(GOOD["eagle3"], args={"max-model-len": 8192, "enable-prefix-caching": False, "seed": 0})
-    command = ENGINE.deploy_command(spec, {"target": "org/model", "draft": "org/head"})
-    assert command[:5] == ["vllm", "serve", "org/model", "--max-model-len", "8192"]
+    models = {"target": Named("org/model"), "draft": Named("org/head")}
+    command = ENGINE.deploy_args(spec, models, host="127.0.0.1", port=8000)
+    assert command[:7] == ["org/model", "--host", "127.0.0.1", "--port", "8000", "--max-model-len", "8192"]
     assert json.loads(command[-1])["model"] == "org/head"
     assert "--no-enable-prefix-caching" not in command
 

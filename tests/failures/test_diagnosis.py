@@ -56,6 +56,8 @@ def test_the_log_of_a_failed_start_names_its_cause_place_and_fix(name):
             "no_gpu_runtime",
         ),
         ("Failed to initialize NVML: Unknown Error", "no_gpu_runtime"),
+        ("Failed to initialize NVML: Driver/library version mismatch", "driver_mismatch"),
+        ("nvidia-container-cli: initialization error: nvml error: driver/library version mismatch", "driver_mismatch"),
         ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "out_of_memory"),
         (
             "ValueError: Free memory on device cuda:0 (1/8 GiB) is less than desired GPU memory utilization",

@@ -7,8 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from specdec_lab.doctor import hardware
+from specdec_lab.doctor.line import Needs
 from specdec_lab.gpu import devices, sampler
 from specdec_lab.records.errors import UserError
+from specdec_lab.records.spec import ServerSpec
 
 GIB = 2**30
 
@@ -30,7 +33,9 @@ class FakeNvml:
 
     def nvmlInit(self):
         if self.broken:
-            raise self.NVMLError("NVML Shared Library Not Found")
+            error = self.NVMLError("NVML Shared Library Not Found" if self.broken is True else "NVML's words")
+            error.value = 12 if self.broken is True else self.broken
+            raise error
 
     def __getattr__(self, name):
         answers = {
@@ -90,6 +95,27 @@ def test_without_a_driver_there_are_no_gpus_and_no_error(driver):
     assert devices.driver() is None
     with pytest.raises(UserError, match="no NVIDIA GPU"):
         devices.describe(["0"])
+
+
+@pytest.mark.parametrize(
+    ("number", "cause", "fix"),
+    [
+        (18, "of another version than the running kernel module: NVML's words", "restart this machine"),
+        (9, "not loaded", "modprobe nvidia"),
+        (4, "may not use", "/dev/nvidia"),
+    ],
+)
+def test_a_driver_that_cannot_be_used_says_why_in_doctor(driver, number, cause, fix):
+    driver(broken=number)
+    lines = [*hardware.gpu(Needs()), *hardware.driver(Needs())]
+    assert [line.check for line in lines] == ["GPU"]
+    assert cause in lines[0].found
+    assert fix in lines[0].fix
+    assert lines[0].status == "warn"
+    server = ServerSpec(engine="vllm", launcher="process", gpus=1)
+    assert next(hardware.gpu(Needs([server], known=True))).status == "fail"
+    with pytest.raises(UserError, match=r"NVML's words"):
+        devices.require_idle(["0"])
 
 
 @pytest.mark.parametrize(

@@ -104,12 +104,58 @@ def test_m14_a_wrong_row_is_refused_with_its_line_and_its_key(file: Path, change
 
 @pytest.mark.parametrize(
     ("changes", "nearest"),
-    [({"max_token": 5}, "'max_tokens'"), ({"message": []}, "'messages'"), ({"Kind": "x"}, "'kind'")],
+    [
+        ({"max_token": 5}, "Did you mean `max_tokens`?"),
+        ({"message": []}, "Did you mean `messages`?"),
+        ({"Kind": "x"}, "Did you mean `kind`?"),
+        ({"temprature": 0}, "`temperature` is the same for every prompt: write `workload.temperature`"),
+        ({"topp": 1}, "`top_p` is the same for every prompt"),
+        ({"zzz": 1}, "Valid here: id, kind, messages, max_tokens."),
+    ],
 )
 def test_m14_an_unknown_key_names_the_nearest_valid_one(file: Path, changes: dict[str, Any], nearest: str) -> None:
     assert nearest in refused(save(file, [row(**changes)])).fix
     inner = row(messages=[{"role": "user", "contents": "Hello"}])
-    assert "'content'" in refused(save(file, [inner])).fix
+    assert "`content`" in refused(save(file, [inner])).fix
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"id": "a", "kind": "k", "id": "b", "messages": [{"role": "user", "content": "x"}], "max_tokens": 5}',
+        '{"id": "a", "kind": "k", "messages": [{"role": "user", "role": "user", "content": "x"}], "max_tokens": 5}',
+    ],
+)
+def test_m14_a_key_that_stands_twice_is_refused(file: Path, line: str) -> None:
+    error = refused(save(file, [row(id="first"), line]))
+    assert error.cause in ("The key `id` stands twice in one object.", "The key `role` stands twice in one object.")
+    assert error.place.endswith("line 2")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"messages": [{"role": "user", "content": "a\0b"}]}, "messages.0.content holds a NUL character"),
+        ({"id": "a\0"}, "id holds a control character"),
+        ({"id": "a\nb"}, "id holds a control character"),
+        ({"kind": "a\x1b[31m"}, "kind holds a control character"),
+        ({"id": "x" * 201}, "id has 201 characters"),
+        ({"id": 10**4000}, "id has 4001 characters"),
+        ({"kind": "k" * 300}, "kind has 300 characters"),
+    ],
+)
+def test_m14_names_and_texts_that_no_table_and_no_server_can_hold_are_refused(
+    file: Path, changes: dict[str, Any], words: str
+) -> None:
+    error = refused(save(file, [row(id="first"), row(**changes)]))
+    assert words in error.cause
+    assert error.place.endswith("line 2")
+    assert len(error.cause) < 120
+
+
+def test_m14_tabs_and_line_feeds_stay_in_a_text(file: Path) -> None:
+    text = "a\tb\n\x0cc"
+    assert prompts.load(save(file, [row(messages=[{"role": "user", "content": text}])]))[0].messages[0].content == text
 
 
 @pytest.mark.parametrize("content", ['{"id": NaN}', "[1]", "null", '"x"', "{" * 5000])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -172,3 +173,64 @@ def test_e9_no_part_of_a_secret_is_left_behind(text: str) -> None:
 
 def test_e9_a_user_of_a_url_is_no_secret() -> None:
     assert redact("ssh://git@host/x") == "ssh://git@host/x"
+
+
+COLOURS = ["\x1b[32m", "\x1b[0;1;31m", "\\u001b[36m", "\\x1b[0m"]
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("secret", [SECRET, "abcd efgh", "Zx9-secret_value"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{c}HF_TOKEN{c}={c}'{s}'{c} next",
+        '{c}password{c}: {c}"{s}"{c}',
+        "vllm {c}--api-key{c} {c}'{s}'{c} --port 8000",
+        '{{{c}"hf_token"{c}: {c}"{s}"{c}, "model": "m"}}',
+    ],
+)
+def test_e9_a_colour_code_between_name_and_value_hides_nothing(line: str, colour: str, secret: str) -> None:
+    text = line.format(c=colour, s=secret)
+    said = redact(text)
+    assert secret not in said
+    assert "efgh" not in said
+    assert said == line.format(c=colour, s=REDACTED)
+    assert redact(said) == said
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+def test_e9_a_shape_behind_a_colour_code_is_seen(colour: str) -> None:
+    assert redact(f"{colour}{SECRET}{colour}") == f"{colour}{REDACTED}{colour}"
+    assert redact_values(f"{colour}{SECRET}{colour}") == f"{colour}{REDACTED}{colour}"
+
+
+def test_e9_colours_of_a_text_without_secrets_stay() -> None:
+    text = "".join(f"\x1b[{number}mword{number} " for number in range(20)) + "\x1b[0m"
+    assert redact(text) == text
+
+
+@pytest.mark.parametrize(
+    ("line", "clean"),
+    [
+        (r'password="ab\"cd efgh" next=1', 'password="[redacted]" next=1'),
+        (r'password="ab\\" next=1', 'password="[redacted]" next=1'),
+        ("password='it\"s efgh' next=1", "password='[redacted]' next=1"),
+        ('password="it\'s efgh" next=1', 'password="[redacted]" next=1'),
+        (r"--password 'ab\'cd efgh' --next", "--password '[redacted]' --next"),
+        (r"{\"password\": \"ab\\\"cd efgh\", \"next\": 1}", r"{\"password\": \"[redacted]\", \"next\": 1}"),
+        (r'{"name": "HF_TOKEN", "value": "ab\"cd efgh"}', '{"name": "HF_TOKEN", "value": "[redacted]"}'),
+    ],
+)
+def test_e9_a_quote_within_a_quoted_secret_does_not_end_it(line: str, clean: str) -> None:
+    assert redact(line) == clean
+    assert redact(clean) == clean
+
+
+@pytest.mark.parametrize("word", ["a-", "api_key_", "--", "\x1b[0m", 'password="\\"', "x://a"])
+def test_e9_a_long_line_takes_no_more_than_its_length(word: str) -> None:
+    def seconds(times: int) -> float:
+        start = time.process_time()
+        redact(word * times)
+        return time.process_time() - start
+
+    assert seconds(20000) < 0.5 + 20 * seconds(4000)

@@ -14,7 +14,7 @@ from specdec_lab.records.comparison import Comparison, Curve, CurvePoint, Failed
 from specdec_lab.records.decision import Claim, Decision, DecisionRules, Plan, PlannedMode, Sweep
 from specdec_lab.records.prompt import Message, Prompt
 from specdec_lab.records.session import Failure
-from specdec_lab.records.spec import CellSpec, Load, ServerSpec, SessionSpec
+from specdec_lab.records.spec import CellSpec, CheckpointSpec, Load, ServerSpec, SessionSpec
 
 KINDS = ("code", "chat")
 LOADS = (1, 4, 16)
@@ -55,7 +55,7 @@ def _cells() -> list[dict[str, Any]]:
                     clocks=(1900 - slot, 1905 - slot),
                     order=order,
                 )
-                made.append(_with_positions(cell(one)))
+                made.append(_with_target(_with_positions(cell(one))))
     return made
 
 
@@ -66,6 +66,11 @@ def _texts(mode: str, kind: str, replicate: int) -> list[str]:
     if replicate == 2 and mode == "baseline" and kind == "chat":
         texts[5] = flipped(texts[5], 350)
     return texts
+
+
+def _with_target(made: dict[str, Any]) -> dict[str, Any]:
+    made["session"]["checkpoints"] = {"target": CheckpointSpec(hub="owner/target").model_dump()}
+    return made
 
 
 def _with_positions(made: dict[str, Any]) -> dict[str, Any]:

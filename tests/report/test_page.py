@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from specdec_lab.analysis.findings import CODES
+from specdec_lab.analysis.sentences import headline
 from specdec_lab.records.comparison import Comparison
 from specdec_lab.records.errors import UserError
-from specdec_lab.report import html
+from specdec_lab.report import html, numbers
 from specdec_lab.report.glossary import TERMS, WORDS
-from specdec_lab.report.sections import anchor, remarks
+from specdec_lab.report.sections import anchor, floors, remarks, slug
 from specdec_lab.report.source import read
 
 VOID = {"meta", "link", "br", "input", "img", "hr", "path", "rect", "line", "circle"}
@@ -167,3 +169,40 @@ def test_after_much_went_wrong_the_page_says_what_failed_why_and_what_to_do(poor
     structure.feed(text)
     assert structure.wrong == []
     assert [link for link in structure.links if link[1:] not in structure.ids] == []
+
+
+def test_m25_noise_floor_and_spread_between_starts_are_two_numbers_under_two_names(results: Path) -> None:
+    found = read(results)
+    for shown, floor in zip(floors(found), found.comparison.floors, strict=True):
+        judged = [row.decode.floor for row in found.rows(floor.kind) if row.load == floor.load and row.decode]
+        assert len(set(judged)) == 1
+        assert judged[0] is not None
+        assert floor.decode is not None
+        assert judged[0] < floor.decode  # three starts: what two typically differ by is less than the widest difference
+        assert shown[4:6] == [numbers.share(judged[0], digits=1), numbers.share(floor.decode, digits=1)]
+    summary = (results / "summary.txt").read_text(encoding="utf-8")
+    assert "noise floor" in summary.splitlines()[2]
+    assert "spread between starts: P50 decode" in summary
+    assert {"Noise floor", "Spread between starts"} <= {term.word for term in TERMS}
+
+
+def test_m32_each_command_stands_once_and_workloads_link_to_it(results: Path, structure: Structure, text: str) -> None:
+    serve = read(results).decision.serve
+    assert serve
+    deployed = {one.mode for one in read(results).decision.workloads} & set(serve)
+    for mode in serve:
+        assert text.count(f'aria-label="Command that serves {mode}"') == 1
+    assert {link for link in structure.links if link.startswith("#serve-")} == {
+        f"#{slug('serve', m)}" for m in deployed
+    }
+
+
+def test_no_number_of_a_requirement_stands_in_what_people_read() -> None:
+    told = [text for term in TERMS for text in (term.word, term.formula, term.meaning)]
+    told += [meaning.hint for meaning in CODES.values()]
+    assert [text for text in told if re.search(r"\b[MB]\d{1,2}\b", text)] == []
+
+
+def test_m32_the_answer_to_everything_is_the_first_thing_on_the_page(results: Path, text: str) -> None:
+    said = headline(read(results).decision)
+    assert text.index(said) < text.index('class="card"')

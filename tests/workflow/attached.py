@@ -6,17 +6,16 @@ Right for who runs what and how often; no number that such a run gives means any
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from specdec_lab.client.scripted import DONE, Script, Seen, Step, delta, sse, usage
+sys.path.insert(0, str(Path(__file__).parent))
+import programs
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+from specdec_lab.client.scripted import DONE, Script, Seen, Step, delta, sse, usage
 
 
 def answer(seen: Seen) -> Script:
@@ -37,10 +36,7 @@ class Project:
 
     def __init__(self, folder: Path, base_url: str) -> None:
         self.folder = folder
-        for name in ("Snakefile", "workflow", "profiles"):
-            source = REPOSITORY / name
-            copied = shutil.copytree if source.is_dir() else shutil.copy
-            copied(source, folder / name)
+        programs.copy(programs.LAB, folder)
         self.config: dict[str, Any] = {
             "name": "tried",
             "engine": {
@@ -68,11 +64,7 @@ class Project:
 
     def environment(self, folder: Path | None = None) -> dict[str, str]:
         """For programs that run in the project (or in another folder that holds a workflow)."""
-        return {
-            **os.environ,
-            "PYTHONPATH": str((folder or self.folder) / "workflow"),
-            "SPECDEC_LOCK_DIR": str(self.folder / "locks"),
-        }
+        return programs.environment(folder or self.folder, SPECDEC_LOCK_DIR=str(self.folder / "locks"))
 
     def command(self, *options: str) -> list[str]:
         """Snakemake as a user calls it."""
@@ -80,14 +72,7 @@ class Project:
 
     def snakemake(self, *options: str) -> subprocess.CompletedProcess[str]:
         """Run it to its end."""
-        return run(self.command(*options), self.folder, self.environment())
-
-
-def run(command: list[str], folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a program in a folder, with its output as text."""
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=400, check=False
-    )
+        return programs.run(self.command(*options), self.folder, self.environment())
 
 
 def jobs(done: subprocess.CompletedProcess[str]) -> set[str]:

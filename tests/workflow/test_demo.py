@@ -9,18 +9,19 @@ import csv
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+import programs
+
 pytest.importorskip("xllamacpp", reason="the embedded engine is not installed (pip install -e .[demo])")
 
 pytestmark = [pytest.mark.engine, pytest.mark.workflow, pytest.mark.slow, pytest.mark.timeout(900)]
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 REDUCED = """
 name: tiny
 only: [baseline, ngram]
@@ -38,28 +39,15 @@ class Run:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for name in ("Snakefile", "workflow", "profiles", "config"):
-            source = REPOSITORY / name
-            if source.is_dir():
-                shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy(source, folder / name)
+        programs.copy((*programs.LAB, "config"), folder)
         self.overlay(REDUCED)
 
     def overlay(self, text: str) -> None:
         (self.folder / "tiny.yaml").write_text(text, encoding="utf-8")
 
     def snakemake(self, *options: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": str(self.folder / "workflow"), "SPECDEC_LOCK_DIR": str(self.folder)}
-        return subprocess.run(
-            [sys.executable, "-m", "snakemake", "--cores", "1", "--resources", "gpu=1", *options, *FILES],
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
+        command = [sys.executable, "-m", "snakemake", "--cores", "1", "--resources", "gpu=1", *options, *FILES]
+        return programs.run(command, self.folder, programs.environment(self.folder), timeout_s=600)
 
     def planned(self) -> dict[str, int]:
         """How many jobs of each rule a dry run names; empty when there is nothing to be done."""
@@ -137,6 +125,45 @@ def test_the_decision_has_a_sentence_per_workload(run):
     text = (run.results / "decision.md").read_text(encoding="utf-8")
     assert "code" in text
     assert "json" in text
+
+
+def test_the_serve_commands_open_the_measured_model_with_the_measured_flags(run, tmp_path):
+    stub = tmp_path / "llama-server"
+    stub.write_text('#!/bin/sh\nprintf "%s\\0" "$@"\n', encoding="utf-8")
+    stub.chmod(0o755)
+    scripts = sorted((run.results / "deploy").glob("*.sh"))
+    assert scripts
+    for script in scripts:
+        path = f"{tmp_path}:{os.environ['PATH']}"
+        done = programs.run(["/bin/sh", str(script)], tmp_path, {**os.environ, "PATH": path})
+        assert done.returncode == 0, done.stderr
+        served = options(done.stdout.split("\0")[:-1])
+        session = json.loads((run.results / "sessions" / script.stem / "r1" / "session.json").read_text())
+        measured = options(session["lifetimes"][0]["argv"])
+        assert Path(served["--model"][0]).is_file()
+        assert served.pop("--port") == ["8080"]
+        measured.pop("--port")
+        assert {name: measured.pop(name) for name in set(measured) - set(served)} == {
+            "-m": ["specdec_lab.engines.embedded_llama"],
+            "-u": [],
+            "--alias": [Path(served["--model"][0]).stem],
+            "--no-cache-prompt": [],
+            "--cache-ram": ["0"],
+            "--seed": ["0"],
+        }
+        assert served == measured
+
+
+def options(argv: list[str]) -> dict[str, list[str]]:
+    """Each option with its words."""
+    found: dict[str, list[str]] = {}
+    words: list[str] = []
+    for word in argv:
+        if re.match(r"--?[a-z]", word):
+            words = found.setdefault(word, [])
+        else:
+            words.append(word)
+    return found
 
 
 def test_running_again_does_nothing(run):

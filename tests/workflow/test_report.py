@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -11,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
+import programs
+
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "report"))
 
 pytestmark = [
     pytest.mark.workflow,
@@ -47,10 +49,7 @@ def snakemake(project: Path, *arguments: str, offline: bool = False) -> subproce
     if offline and shutil.which("unshare"):
         probe = subprocess.run(["unshare", "-rn", "true"], capture_output=True, check=False)
         command = ["unshare", "-rn", *command] if probe.returncode == 0 else command
-    path = f"{ROOT / 'workflow'}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
-    return subprocess.run(
-        command, cwd=project, capture_output=True, text=True, timeout=240, env={**os.environ, "PYTHONPATH": path}
-    )
+    return programs.run(command, project, programs.environment(ROOT, SPECDEC_LOCK_DIR=str(project / "locks")))
 
 
 def test_the_rule_writes_the_page_its_charts_and_the_numbers(project: Path) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -19,9 +18,11 @@ from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+import programs
+
 pytestmark = [pytest.mark.workflow, pytest.mark.slow, pytest.mark.timeout(600)]
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 CONFIG: dict[str, Any] = {
     "name": "dry",
     "engine": {"software": "vllm", "version": "0.33.0", "image": "vllm/vllm-openai:v0.33.0"},
@@ -57,10 +58,7 @@ class Project:
 
     @classmethod
     def finished(cls, folder: Path) -> Project:
-        for name in ("Snakefile", "workflow", "profiles"):
-            source = REPOSITORY / name
-            copied = shutil.copytree if source.is_dir() else shutil.copy
-            copied(source, folder / name)
+        programs.copy(programs.LAB, folder)
         made = cls(folder)
         summary = made.snakemake("--summary").stdout.splitlines()
         for line in summary[1:]:
@@ -77,15 +75,8 @@ class Project:
     def snakemake(self, *options: str, config: dict[str, Any] | str = CONFIG) -> subprocess.CompletedProcess[str]:
         text = config if isinstance(config, str) else json.dumps(config)
         (self.folder / "lab.yaml").write_text(text, encoding="utf-8")
-        return subprocess.run(
-            [sys.executable, "-m", "snakemake", "--cores", "1", *options, "--configfile", "lab.yaml"],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(self.folder / "workflow"), "PYTHONDONTWRITEBYTECODE": "1"},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        command = [sys.executable, "-m", "snakemake", "--cores", "1", *options, "--configfile", "lab.yaml"]
+        return programs.run(command, self.folder, programs.environment(self.folder))
 
     def jobs(self, config: dict[str, Any] | str = CONFIG) -> set[str]:
         """What a dry run would run, by the jobs' messages."""

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from attached import Project, answer, jobs, run
+from attached import Project, answer, jobs
+from programs import run
 
 from specdec_lab.bundle import archive
 from specdec_lab.bundle.verify import verify

@@ -16,6 +16,7 @@ from . import __version__
 from . import prompts as workload
 from .client import Client, Endpoint, Measured
 from .client import selftest as proving
+from .client.refusals import wrong_address
 from .counters.scrape import Settled, settle
 from .counters.tables import TABLES, guess
 from .counters.window import between, unavailable
@@ -59,6 +60,7 @@ class Asked:
 def measure(asked: Asked, say: Say) -> Cell:
     """Warm up, read the counters, measure, read the counters. UserError before the first request for what is wrong."""
     chosen = choose(workload.load(asked.prompts), kind=asked.kind, limit=asked.limit)
+    _refuse_too_few(chosen, asked.load.concurrency)
     kinds = list(dict.fromkeys(prompt.kind for prompt in chosen))
     endpoint = Endpoint(asked.base_url, asked.model, headers=asked.headers)
     root = _root(asked.base_url, endpoint)
@@ -83,6 +85,8 @@ def measure(asked: Asked, say: Say) -> Cell:
                 on_progress=live(Progress("bench", 1), what, say),
                 selftest=selftest,
             )
+            if (wrong := wrong_address(made.rows, str(endpoint.url), root)) is not None:
+                raise wrong
             say(f"{what}: {len(made.rows)} of {len(some)}")
             return made
 
@@ -110,6 +114,16 @@ def choose(rows: Sequence[Prompt], *, kind: str | None, limit: int | None) -> li
             fix="Give more prompts or a lower limit; no prompt is sent twice.",
         )
     return chosen[:limit]
+
+
+def _refuse_too_few(chosen: Sequence[Prompt], concurrency: int | None) -> None:
+    """A concurrency that so many prompts can never reach would be measured under a wrong name."""
+    if concurrency is not None and concurrency > len(chosen):
+        raise UserError(
+            f"{len(chosen)} prompts can never be {concurrency} in flight.",
+            place="--concurrency",
+            fix=f"Give {concurrency} prompts or more (twice as many is better), or lower the concurrency.",
+        )
 
 
 def _root(base_url: str, endpoint: Endpoint) -> str:

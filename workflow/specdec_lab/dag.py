@@ -6,7 +6,6 @@ again exactly when what it depends on has changed (see docs/architecture.md, sec
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from .provenance import code
 from .records.base import canonical
 from .records.errors import UserError
 from .session.schedule import priorities
+from .writable import require_writable
 
 DEFAULT_CONFIG = Path("config/config.yaml")
 
@@ -48,7 +48,7 @@ class Lab:
         kinds = prompts.kinds_of(prompts=w.prompts, seed=w.seed, kinds=w.kinds, context_tokens=w.context_tokens)
         known = prompts.kinds_of(prompts=w.prompts, seed=w.seed, kinds=None, context_tokens=w.context_tokens)
         made = cls(resolve(loaded, kinds=kinds, known=known))
-        _check_folder(Path(made.results))
+        require_writable(Path(made.results), "of the results", "give the config another `name`")
         return made
 
     @property
@@ -135,14 +135,3 @@ class Lab:
                 "lab": __version__,
             }
         )
-
-
-def _check_folder(results: Path) -> None:
-    """Whether results can be written, known before any job."""
-    there = next(path for path in [results, *results.parents] if path.exists())
-    if not there.is_dir():
-        what = "A file stands where the folder of the results belongs."
-        raise UserError(what, place=str(there), fix="Move it away, or give the config another `name`.", code="config")
-    if not os.access(there, os.W_OK | os.X_OK):
-        what = "The folder of the results cannot be written to."
-        raise UserError(what, place=str(there), fix="Change its owner or rights.", code="config")

@@ -178,9 +178,10 @@ def _whole_run(folder: Source, floors: list[Floor]) -> list[Finding]:
         if noisy:
             worst = max(noisy, key=lambda floor: floor.decode or 0.0)
             text = (
-                f"In {len(noisy)} of {len(own)} cells two starts of {base.name} lie 10 % or more apart "
-                f"(worst {worst.decode or 0:.0%} in {worst.kind}_{worst.load})."
-            ).replace("10 %", f"{folder.plan.rules.noise_limit:.0%}")
+                f"In {len(noisy)} of {len(own)} cells the spread between starts of {base.name} is "
+                f"{folder.plan.rules.noise_limit:.0%} or more (at most {worst.decode or 0:.0%}, in "
+                f"{worst.kind}_{worst.load})."
+            )
             found.append(finding("noise_high", text, severity="warn"))
         if own and all(floor.starts < 2 for floor in own):
             found.append(finding("no_floor", f"{base.name} ran once, so nothing can be adopted."))

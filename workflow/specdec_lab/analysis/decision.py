@@ -1,9 +1,9 @@
 """What to deploy, per workload and concurrency (M7, M31, M32, M35, B7). `off` is an answer.
 
 A mode pays at a load when all of this holds: P50 decode gains at least the margin; the gain is shown (see
-`statistics`); it is beyond the A/A floor; aggregate throughput does not fall there; the texts are the baseline's up to
-its own variation, or nearly all are equal (one late difference is allowed: 2 % of 40 prompts would be none; an equal
-text that ends for another reason counts like a different one); at least two starts of each, nothing missing,
+`statistics`); it is beyond the noise floor; aggregate throughput does not fall there; the texts are the baseline's up
+to its own variation, or nearly all are equal (one late difference is allowed: 2 % of 40 prompts would be none; an
+equal text that ends for another reason counts like a different one); at least two starts of each, nothing missing,
 speculation exercised; and it is neither a placebo nor lossy. Among those that pay, the fastest wins; within the noise
 of the fastest, the simpler mode (the one that stands earlier in the plan) and the smaller K win. The tie rule follows
 the tuner proposed in vLLM PR 49163.
@@ -28,7 +28,7 @@ from .sentences import decision_page, next_step, sentence, why
 UNSETTLED = frozenset({"identical_too_few", "finish_differs", "no_text"})
 """What keeps a faster mode from being adopted until somebody has looked at its texts."""
 TIE = 0.01
-"""Two modes closer than this, or than the A/A floor, are equally fast."""
+"""Two modes closer than this, or than the noise floor, are equally fast."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 from pathlib import Path
 
@@ -11,7 +10,8 @@ from ..records.base import Finding, strict_dumps, write_text_atomic
 from ..records.comparison import Comparison
 from ..records.decision import Decision
 from ..records.errors import UserError
-from ..records.spec import CheckpointSpec, SessionSpec
+from ..records.spec import SessionSpec
+from .commands import DEFAULTS, container, serve, shell
 from .findings import finding
 
 
@@ -21,8 +21,6 @@ def write_deploy(decision: Decision, comparison: Comparison, folder: Path) -> De
     The folder is made anew, so that nothing stays of an earlier decision. A mode whose command its engine cannot give
     is a finding, not an end.
     """
-    from ..engines import get
-
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     used = dict.fromkeys(
@@ -32,25 +30,22 @@ def write_deploy(decision: Decision, comparison: Comparison, folder: Path) -> De
             *(one.batch_mode for one in decision.workloads if one.batch_mode is not None),
         ]
     )
-    serve: dict[str, list[str]] = {}
+    commands: dict[str, list[str]] = {}
     problems: list[Finding] = []
     for mode in used:
         spec = comparison.specs.get(mode)
         if spec is None or spec.server.launcher == "attach":
             continue
-        if "target" not in spec.checkpoints:
-            problems.append(finding("no_command", f"No serve command for {mode}: its target is not named in its spec."))
-            continue
         try:
-            serve[mode] = get(spec.server.engine).deploy_command(spec.server, named_models(spec))
+            commands[mode] = serve(spec)
         except (UserError, ImportError, KeyError) as error:
             problems.append(finding("no_command", f"No serve command for {mode}: {error}"))
-    decision = decision.model_copy(update={"serve": serve, "findings": [*decision.findings, *problems]})
-    for mode, argv in serve.items():
-        write_text_atomic(folder / f"{mode}.sh", script(mode, argv, decision))
+    decision = decision.model_copy(update={"serve": commands, "findings": [*decision.findings, *problems]})
+    for mode, argv in commands.items():
         spec = comparison.specs[mode]
-        if spec.server.image or spec.server.image_digest:
-            write_text_atomic(folder / f"{mode}.compose.yaml", compose(mode, argv, spec))
+        write_text_atomic(folder / f"{mode}.sh", script(mode, argv, spec, decision))
+        if spec.server.launcher == "docker":
+            write_text_atomic(folder / f"{mode}.compose.yaml", compose(mode, spec))
     write_text_atomic(folder / "routes.json", strict_dumps(routing(decision)))
     if decision.dynamic_k:
         write_text_atomic(folder / "dynamic_k.json", strict_dumps(dynamic(decision, comparison)))
@@ -58,60 +53,51 @@ def write_deploy(decision: Decision, comparison: Comparison, folder: Path) -> De
     return decision
 
 
-def named_models(spec: SessionSpec) -> dict[str, str]:
-    """Checkpoints by role as a user would name them: hub name, else the file's name, else the bundled model's."""
-    return {role: _named(checkpoint) for role, checkpoint in spec.checkpoints.items()}
-
-
-def _named(checkpoint: CheckpointSpec) -> str:
-    return checkpoint.hub or checkpoint.path or checkpoint.bundled or ""
-
-
-def script(mode: str, argv: list[str], decision: Decision) -> str:
-    """A shell script that serves one mode. Arguments are quoted for a POSIX shell."""
+def script(mode: str, argv: list[str], spec: SessionSpec, decision: Decision) -> str:
+    """A shell script that serves one mode."""
     kinds = [
         f"{route.kind} at concurrency {route.span}"
         for route in decision.routes
         if route.mode == mode and route.interactive
     ]
     told = f"# {mode}: {', '.join(kinds)}\n" if kinds else f"# {mode}\n"
-    words = [shlex.quote(word) for word in argv]
-    lines, line = [], words[0]
-    for word in words[1:]:
-        if word.startswith("--"):
-            lines.append(line)
-            line = f"  {word}"
-        else:
-            line += f" {word}"
-    lines.append(line)
-    return "#!/bin/sh\n" + told + "exec " + " \\\n".join(lines) + "\n"
+    return "#!/bin/sh\n" + told + shell(spec, argv, begin="exec ")
 
 
-def compose(mode: str, argv: list[str], spec: SessionSpec) -> str:
-    """A Docker Compose file with the very image that was measured. JSON strings are valid YAML scalars."""
-    server = spec.server
-    image = server.image or ""
-    if server.image_digest and "@" not in image:
-        image = f"{image.rsplit(':', 1)[0] if '/' in image or ':' in image else image}@{server.image_digest}"
-    arguments = argv[1:] if argv and not argv[0].startswith("-") else argv
-    if server.engine == "vllm" and arguments[:1] == ["serve"]:
-        arguments = arguments[1:]
-    lines = ["services:", f"  {json.dumps(mode)}:", f"    image: {json.dumps(image)}", "    command:"]
-    lines += [f"      - {json.dumps(word, ensure_ascii=False)}" for word in arguments]
-    if server.env:
+def compose(mode: str, spec: SessionSpec) -> str:
+    """A Docker Compose file with the very container that was measured. JSON strings are valid YAML scalars."""
+    one = container(spec)
+    lines = ["services:", f"  {json.dumps(mode)}:", f"    image: {_plain(one.image)}", "    command:"]
+    lines += [f"      - {_plain(word)}" for word in one.arguments]
+    if one.keys or one.env:
         lines.append("    environment:")
-        lines += [f"      {json.dumps(name)}: {json.dumps(value)}" for name, value in sorted(server.env.items())]
-    lines += ["    ports:", '      - "127.0.0.1:8000:8000"', "    ipc: host", "    restart: unless-stopped"]
-    lines += ["    volumes:", "      - hub:/root/.cache/huggingface"]
-    if server.gpus:
+        lines += [f"      {name}:  # yours" for name in one.keys]
+        lines += [f"      {json.dumps(name)}: {_plain(value)}" for name, value in one.env.items()]
+    lines += ["    ports:", f'      - "127.0.0.1:{one.port}:{one.port}"', "    restart: unless-stopped"]
+    if one.mounts:
+        lines += ["    volumes:", *(f"      - {_with_defaults(mount)}" for mount in one.mounts)]
+    if one.gpus:
         lines += [
+            "    ipc: host",
             "    deploy:",
             "      resources:",
             "        reservations:",
             "          devices:",
-            f"            - driver: nvidia\n              count: {server.gpus}\n              capabilities: [gpu]",
+            f"            - driver: nvidia\n              count: {one.gpus}\n              capabilities: [gpu]",
         ]
-    return "\n".join([*lines, "volumes:", "  hub: {}", ""])
+    return "\n".join([*lines, ""])
+
+
+def _plain(text: str) -> str:
+    """One scalar in which Compose puts in nothing."""
+    return json.dumps(text.replace("$", "$$"), ensure_ascii=False)
+
+
+def _with_defaults(mount: str) -> str:
+    """One mount in which Compose puts in variables, with what they stand for when they are not set."""
+    for name, default in DEFAULTS.items():
+        mount = mount.replace(f"${name}", f"${{{name}:-{default.replace('$HOME', '${HOME}')}}}")
+    return json.dumps(mount, ensure_ascii=False)
 
 
 def routing(decision: Decision) -> dict[str, object]:
@@ -147,7 +133,9 @@ def dynamic(decision: Decision, comparison: Comparison) -> list[dict[str, object
 def readme(decision: Decision) -> str:
     """What lies in the folder."""
     lines = ["# Deploy", ""]
-    lines += [f"- `{mode}.sh` serves {mode}." for mode in decision.serve]
+    for mode, argv in decision.serve.items():
+        also = f"; `{mode}.compose.yaml` is the same for Docker Compose" if argv[0] == "docker" else ""
+        lines.append(f"- `{mode}.sh` serves {mode} with `{argv[0]}`{also}.")
     lines += ["- `routes.json`: which workload goes where, by concurrency; the first match wins."]
     if decision.dynamic_k:
         lines.append(
@@ -155,8 +143,9 @@ def readme(decision: Decision) -> str:
         )
     lines += [
         "",
-        "Commands name the checkpoints as they were asked for; add your own port, key and limits. Measure again after",
-        "an engine upgrade, a new target or a new GPU.",
+        "Commands are the measured ones, with the engine's usual port on this machine alone: add your own address, key",
+        "and limits, and a port for each server that runs beside another. `$SPECDEC_CACHE_DIR` is the lab's cache of",
+        "models. Measure again after an engine upgrade, a new target or a new GPU.",
         "",
     ]
     return "\n".join(lines)

@@ -23,7 +23,7 @@ CODES: dict[str, Meaning] = {
     "no_stack": Meaning("error", "Measure again: a number without its stack says nothing about your hardware."),
     "schema_differs": Meaning("error", "Measure both modes with one version of the lab."),
     "hardware_differs": Meaning("error", "Measure the mode and its baseline on the same machine."),
-    "checkpoint_differs": Meaning("error", "Compare modes of one target model only (M21)."),
+    "checkpoint_differs": Meaning("error", "Compare modes of one target model only."),
     "prompts_differ": Meaning("error", "Measure both with the same prompts."),
     "image_differs": Meaning("error", "Measure both with the same engine image, pinned by digest."),
     "work_differs": Meaning("error", "Ask both for the same requests, caps and sampling."),
@@ -37,7 +37,7 @@ CODES: dict[str, Meaning] = {
     "partial": Meaning("error", "Run the workflow again; it measures what is missing."),
     # Noise (M25, B1, D8)
     "one_start": Meaning("warn", "Give the mode at least 2 replicates: one start cannot show its own spread."),
-    "no_floor": Meaning("warn", "Give the baseline at least 2 replicates: the gap between them is the noise floor."),
+    "no_floor": Meaning("warn", "Give the baseline at least 2 replicates: how far they differ is the noise floor."),
     "inside_floor": Meaning("info", "A gain inside the noise floor is no gain."),
     "interval_spans_one": Meaning("info", "More replicates narrow the interval."),
     "not_sure_enough": Meaning("info", "More replicates narrow the interval."),
@@ -126,8 +126,8 @@ CODES: dict[str, Meaning] = {
     ),
     "wrong_head": Meaning("warn", "Wrong head for this target, or another chat template than it was trained with."),
     "low_coverage": Meaning("warn", "A high rate on few drafts promises nothing; read tokens per step."),
-    "short_answers": Meaning("info", "Decode time is a small share here: little for speculation to save (M35)."),
-    "lossy": Meaning("warn", "This verification may change the text; it is never adopted here (M18)."),
+    "short_answers": Meaning("info", "Decode time is a small share here: little for speculation to save."),
+    "lossy": Meaning("warn", "This verification may change the text; it is never adopted here."),
     "ceiling_run": Meaning("info", "Acceptance is made up: this shows the ceiling of the engine, not of a method."),
     # Text (M5, M33, M41, D4)
     "same_text": Meaning("info", ""),

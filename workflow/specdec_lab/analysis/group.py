@@ -19,8 +19,8 @@ from .findings import finding
 from .identity import judge
 from .near_tie import TIE_GAP
 from .pairing import FEWEST, paired, per_prompt, spread_of_starts
-from .statistics import Spread, gain, gap, geometric_mean, logs, pooled, shown, starts_needed, typical_gap
-from .theory import added, draft_length, method_of, theory
+from .statistics import Spread, gain, geometric_mean, logs, noise_floor, pooled, shown, start_spread, starts_needed
+from .theory import added, theory
 from .verdicts import verdict
 
 Rate = Callable[[Measured], float | None]
@@ -57,10 +57,10 @@ class Family:
         return spread_of_starts([self.baseline, *self.modes.values()])
 
     def floor(self, rate: Rate) -> float | None:
-        """The A/A floor: how far two starts of the baseline lie apart, or of a placebo, which is the same."""
+        """The noise floor: how far two starts of the baseline typically differ, or of a placebo, which is the same."""
         same = [self.baseline, *(self.modes[name] for name in self.placebos if name in self.modes)]
-        gaps = [apart for cells in same if (apart := typical_gap([rate(cell) for cell in cells])) is not None]
-        return max(gaps, default=None)
+        known = [one for cells in same if (one := noise_floor([rate(cell) for cell in cells])) is not None]
+        return max(known, default=None)
 
 
 def judge_group(cells: Sequence[Measured], cell: CellSpec, plan: Plan, ties: Ties) -> Group:
@@ -93,12 +93,14 @@ def judge_group(cells: Sequence[Measured], cell: CellSpec, plan: Plan, ties: Tie
 
 def _floor(family: Family, rules: DecisionRules) -> Floor:
     """M25: the baseline against itself."""
-    decode = gap([cell.p50_decode for cell in family.baseline])
+    decode = start_spread([cell.p50_decode for cell in family.baseline])
     found: list[Finding] = []
     if family.baseline:
         found = [*drift.machine(family.baseline, limit=rules.noise_limit), *drift.throttling(family.baseline)]
     if decode is not None and decode >= rules.noise_limit:
-        text = f"Two starts of {family.base} lie {decode:.1%} apart: other work, throttling, or settling clocks."
+        text = (
+            f"The spread between starts of {family.base} is {decode:.1%}: other work, throttling, or settling clocks."
+        )
         found.append(finding("noise_high", text, severity="warn"))
     if len(family.baseline) == 1:
         found.append(finding("no_floor", f"{family.base} ran once here."))
@@ -114,7 +116,7 @@ def _floor(family: Family, rules: DecisionRules) -> Floor:
         load=family.cell.load.label,
         starts=len(family.baseline),
         decode=decode,
-        aggregate=gap([cell.agg_tok_s for cell in family.baseline]),
+        aggregate=start_spread([cell.agg_tok_s for cell in family.baseline]),
         identical=control.identical if control and control.n else None,
         identical_n=control.n if control and control.n else None,
         drift=drift.opening_to_closing(family.baseline),
@@ -163,7 +165,7 @@ def _row(
             starts_needed=None,
             identity=None,
             findings=found,
-            gaps=(None, None),
+            noise=(None, None),
             rules=rules,
         )
         return row.model_copy(update={"findings": _once(found), "verdict": word})
@@ -176,8 +178,8 @@ def _row(
     found += [one for one in identity.reasons if one.code in TEXT]
     explained = theory(
         row.acceptance,
-        k=mode.k if mode.k is not None else draft_length(cells[0].session.server.speculative),
-        method=mode.method if mode.method is not None else method_of(cells[0].session.server.speculative),
+        k=mode.k if mode.k is not None else cells[0].session.server.draft_length,
+        method=mode.method if mode.method is not None else cells[0].session.server.method,
         completion_tokens=_tokens(cells),
         speedup=decode.ratio,
         made_up=_made_up(cells[0]),
@@ -221,7 +223,7 @@ def _row(
                 starts_needed=starts_needed(decode.ratio or 1.0, spread, 1 + len(family.modes)),
                 identity=identity,
                 findings=found,
-                gaps=(typical_gap(theirs), typical_gap(ours)),
+                noise=(noise_floor(theirs), noise_floor(ours)),
                 rules=rules,
             ),
         }

@@ -21,7 +21,6 @@ from ..records.reading import first_problem
 from ..records.session import Failure, Session
 from ..records.spec import CellSpec, SessionSpec
 from .cells import NO_SERVER, Measured, read_cell
-from .theory import draft_length, method_of
 
 Kept = TypeVar("Kept", Failure, Session)
 
@@ -127,8 +126,8 @@ def planned(mode: str, spec: SessionSpec, *, replicates: int) -> PlannedMode:
         replicates=replicates,
         placebo=spec.placebo,
         lossy=spec.lossy,
-        method=method_of(spec.server.speculative),
-        k=draft_length(spec.server.speculative),
+        method=spec.server.method,
+        k=spec.server.draft_length,
     )
 
 

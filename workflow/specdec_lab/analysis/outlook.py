@@ -8,7 +8,7 @@ from importlib.resources import files
 from ..records.base import strict_loads
 from ..records.comparison import CellResult, ClaimMatch, Comparison, Reference, ReferenceMatch, Surprise
 from ..records.decision import Claim, Expectation, PlannedMode
-from .theory import LOOKUP_METHODS
+from ..records.spec import looks_up
 
 TOLERANCE = 0.2
 """A measured speedup within this share of a published range looks like it."""
@@ -185,7 +185,7 @@ def _of_kind(expected: Expectation, rows: list[CellResult], modes: dict[str, Pla
     found = []
     for row in won.values():
         method = family(modes[row.mode].method)
-        lookup = method in LOOKUP_METHODS or method == "suffix"
+        lookup = looks_up(method)
         if method in expected.surprise_if and row.decode and row.decode.ratio:
             text = f"{row.mode} is clearly faster on {row.kind} ({row.decode.ratio:.2f}x), which was not expected."
             hint = expected.surprise_hint or ("Are the prompts repetitive?" if lookup else "")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..records.comparison import Gain, Paired
 from ..records.decision import DecisionRules
 from .cells import Measured
-from .statistics import Spread, gain, geometric_mean, logs, pooled, typical_gap
+from .statistics import Spread, gain, geometric_mean, logs, noise_floor, pooled
 
 FEWEST = 5
 """Prompts in common below which the per-prompt gain is not used for a verdict."""
@@ -59,7 +59,7 @@ def per_prompt(
         return None
     ours, theirs = start_means(cells, prompts), start_means(baseline, prompts)
     measured = gain(
-        ours, theirs, spread=spread, floor=typical_gap(theirs), margin=rules.margin, confidence=rules.confidence
+        ours, theirs, spread=spread, floor=noise_floor(theirs), margin=rules.margin, confidence=rules.confidence
     )
     return PerPrompt(measured, ours, theirs, spread, len(prompts))
 

@@ -156,7 +156,7 @@ def headline(decision: Decision) -> str:
     if settled:
         parts.append(f"keep {_listed(settled)} plain")
     if unsettled:
-        parts.append(f"keep {_listed(unsettled)} plain for now, which is not settled")
+        parts.append(f"keep {_listed(unsettled)} plain for now (not settled yet)")
     unknown = [one.kind for one in decision.workloads if one.mode is None]
     if unknown:
         parts.append(f"no answer for {_listed(unknown)}")

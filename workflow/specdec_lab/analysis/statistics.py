@@ -12,9 +12,10 @@ Notation: x[m, i] is one quantity (a P50 decode rate, say) of start i of mode m;
     standard error     = s' * sqrt(1 / R_m + 1 / R_b)
     interval           = exp(g -+ t(confidence, d0 + nu) * standard error)
     shown at all  g    > t(1 - level, d0 + nu) * standard error,  and every start of the mode beats every start of the
-                         baseline,  and exp(g) - 1 exceeds the A/A floor
-    A/A floor          = exp(root mean square of y[i] - y[j] over all pairs of the baseline's starts) - 1: for two
-                         starts their gap, for more the gap that two typically have (a placebo's starts count too)
+                         baseline,  and exp(g) - 1 exceeds the noise floor
+    noise floor        = exp(root mean square of y[i] - y[j] over all pairs of the baseline's starts) - 1: for two
+                         starts their spread, for more what two typically differ by (a placebo's starts count too)
+    spread between starts = fastest start / slowest start - 1
 
 Size and certainty are asked of two quantities. The size is that of P50 decode, for that is what one user feels. Whether
 there is a difference at all is asked of the per-prompt mean (see `pairing`), which is steadier, if enough prompts pair.
@@ -40,8 +41,8 @@ PRIOR_DEGREES = 2.0
 """How many degrees of freedom that belief is worth."""
 LEVEL_FEW, LEVEL_MANY, LEVEL_NOISY = 0.0005, 0.002, 0.0001
 """One-sided error level of `shown`: with two or three starts, from four on, and in a noisy cell with three or more."""
-NOISY_GAP = 0.05
-"""Two starts that typically lie further apart than this make a cell noisy."""
+NOISY = 0.05
+"""A noise floor above this makes a cell noisy."""
 
 
 @dataclass(frozen=True)
@@ -83,16 +84,16 @@ def geometric_mean(values: Sequence[float | None]) -> float | None:
     return math.exp(math.fsum(known) / len(known)) if known else None
 
 
-def gap(values: Sequence[float | None]) -> float | None:
-    """Largest / smallest - 1, as a share; None with fewer than two values."""
+def start_spread(values: Sequence[float | None]) -> float | None:
+    """The spread between starts: fastest / slowest - 1, as a share; None with fewer than two values."""
     known = logs(values)
     return math.expm1(max(known) - min(known)) if len(known) > 1 else None
 
 
-def typical_gap(values: Sequence[float | None]) -> float | None:
-    """The A/A floor of one mode: exp(root mean square of the differences of logs over all pairs) - 1.
+def noise_floor(values: Sequence[float | None]) -> float | None:
+    """How far two starts of one mode typically differ: exp(root mean square of log differences over all pairs) - 1.
 
-    With two values it is their gap. The widest gap of many starts would grow with their number, and so would punish
+    With two values it is their spread. The spread of many starts would grow with their number, and so would punish
     whoever measures more. None with fewer than two values.
     """
     spread = pooled([logs(values)])
@@ -105,7 +106,7 @@ def level_for(starts: int, spread: Spread) -> float:
     The moderated sd is too small where the machine is noisier than the prior and a few starts agree by luck; the
     stricter level in a noisy cell makes up for that. With two starts `LEVEL_FEW` does.
     """
-    if starts >= 3 and spread.sd is not None and math.sqrt(2) * spread.sd > NOISY_GAP:
+    if starts >= 3 and spread.sd is not None and math.sqrt(2) * spread.sd > NOISY:
         return LEVEL_NOISY
     return LEVEL_FEW if starts <= 3 else LEVEL_MANY
 

@@ -22,7 +22,7 @@ HEADERS = [
     "P50 decode",
     "speedup",
     "interval",
-    "floor",
+    "noise floor",
     "P50 TTFT",
     "P95 TTFT",
     "accept",
@@ -57,9 +57,10 @@ def summary_text(comparison: Comparison) -> str:
     lines += [
         "tok/s: completion tokens of the cell / its wall time. P50 decode: median over requests of tokens after the",
         "first arrival / time from first to last arrival. Both are geometric means over server starts; a speedup is",
-        "the ratio to the baseline's. interval: of the P50 decode speedup, over server starts. floor: how far two",
-        "starts of the baseline lie apart. accept: accepted / drafted tokens. length: 1 + accepted / drafts.",
-        "identical: texts equal to the baseline's (in its own row: to its first start's). p95 is interpolated.",
+        "the ratio to the baseline's. interval: of the P50 decode speedup, over server starts. noise floor: how far",
+        "two starts of the baseline typically differ in P50 decode. accept: accepted / drafted tokens.",
+        "length: 1 + accepted / drafts. identical: texts equal to the baseline's (in its own row: to its first",
+        "start's). p95 is interpolated. spread between starts: fastest / slowest start - 1.",
         f"{MISSING}: not measured, which is never 0. {MARK}: read the notes before you rely on this number.",
         "",
     ]
@@ -125,10 +126,11 @@ def _noise(comparison: Comparison) -> list[str]:
         if floor.starts < 2:
             lines.append(f"  {floor.kind} {floor.load}: {floor.baseline} ran {floor.starts} time; no noise floor")
             continue
-        told = [f"P50 decode {_number(floor.decode, '{:.1%}')} apart", f"tok/s {_number(floor.aggregate, '{:.1%}')}"]
+        spread = f"P50 decode {_number(floor.decode, '{:.1%}')}, tok/s {_number(floor.aggregate, '{:.1%}')}"
+        told = [f"spread between starts: {spread}"]
         if floor.identical is not None:
             told.append(f"texts {floor.identical}/{floor.identical_n} equal")
-        lines.append(f"  {floor.kind} {floor.load}: {', '.join(told)} ({floor.starts} starts)")
+        lines.append(f"  {floor.kind} {floor.load}, {floor.starts} starts: {'; '.join(told)}")
     return [*lines, ""] if comparison.floors else ["The baseline was not measured.", ""]
 
 

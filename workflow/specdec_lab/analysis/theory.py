@@ -9,39 +9,15 @@ per step that a step of this cost needs to break even.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..records.base import Finding
 from ..records.cell import Acceptance, AcceptanceStatus
 from ..records.comparison import Theory
+from ..records.spec import looks_up
 from .findings import finding
 
 DRAFT_COST = 0.1
 """Assumed cost of one draft step as a share of a target step, for the ceiling; 0 for methods that look drafts up."""
-LOOKUP_METHODS = frozenset(
-    {
-        "ngram",
-        "ngram_gpu",
-        "suffix",
-        "ngram-simple",
-        "ngram-map-k",
-        "ngram-map-k4v",
-        "ngram-mod",
-        "ngram-cache",
-        "NGRAM",
-    }
-)
-"""Methods that look their drafts up instead of running a model."""
-DRAFT_LENGTHS = (
-    "num_speculative_tokens",
-    "speculative-num-draft-tokens",
-    "draft-n-max",
-    "spec-draft-n-max",
-    "ngram-simple-size-m",
-    "ngram-map-k-size-m",
-    "ngram-mod-n-max",
-)
-"""What the engines call K."""
 LOW_RATE, HIGH_RATE = 0.5, 0.75
 LITTLE_SPEEDUP = 1.2
 WRONG_HEAD_RATE = 0.05
@@ -56,27 +32,6 @@ def expected_length(rate: float, k: int) -> float:
 def ceiling(rate: float, k: int, draft_cost: float = DRAFT_COST) -> float:
     """Speedup that could be had if verifying cost nothing: expected_length / (1 + k * draft_cost). 0.8, 4, 0.1: 2.4."""
     return expected_length(rate, k) / (1 + k * draft_cost)
-
-
-def draft_length(speculative: dict[str, Any] | None) -> int | None:
-    """K in the engine's words; None when the spec does not say."""
-    if not speculative:
-        return None
-    for name in DRAFT_LENGTHS:
-        value = speculative.get(name, speculative.get(name.replace("-", "_")))
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-    return None
-
-
-def method_of(speculative: dict[str, Any] | None) -> str | None:
-    """The method in the engine's words; None for a server without speculation."""
-    if not speculative:
-        return None
-    for name in ("method", "spec-type", "spec_type", "speculative-algorithm", "speculative_algorithm", "algorithm"):
-        if isinstance(speculative.get(name), str):
-            return str(speculative[name])
-    return "unnamed"
 
 
 def added(windows: Sequence[Acceptance]) -> Acceptance | None:
@@ -143,7 +98,7 @@ def theory(
     if acceptance is None or acceptance.status != "measured" or acceptance.acceptance_rate is None:
         return None
     rate, length = acceptance.acceptance_rate, acceptance.acceptance_length
-    cost = 0.0 if method in LOOKUP_METHODS else DRAFT_COST
+    cost = 0.0 if looks_up(method) else DRAFT_COST
     accepted, drafts = acceptance.accepted_tokens, acceptance.drafts
     per_step = coverage = None
     if completion_tokens and accepted is not None and drafts and accepted < completion_tokens:

@@ -16,8 +16,8 @@ from .comparable import BLOCKING
 from .drift import OUTGROWN
 from .findings import errors, finding
 
-Gaps = tuple[float | None, float | None]
-"""How far two starts typically lie apart, as a share: of the baseline and of the mode."""
+Noise = tuple[float | None, float | None]
+"""How far two starts typically differ, as a share: of the baseline (its noise floor) and of the mode."""
 UNUSED = frozenset({"not_exercised", "speculation_absent"})
 
 
@@ -30,12 +30,12 @@ def verdict(
     starts_needed: int | None,
     identity: Identity | None,
     findings: Sequence[Finding],
-    gaps: Gaps,
+    noise: Noise,
     rules: DecisionRules,
 ) -> Verdict:
     """The verdict on P50 decode of one mode in one cell.
 
-    `judged`: the gain that `is_shown` was asked of. `gaps`: how far two starts of a side lie apart.
+    `judged`: the gain that `is_shown` was asked of. `noise`: of the baseline and of the mode.
     """
     blocked = [one for one in findings if one.code in BLOCKING and one.severity == "error"]
     if blocked:
@@ -52,7 +52,7 @@ def verdict(
     grave = errors(list(findings))
     if grave:
         return Verdict(word="unreliable", reasons=grave)
-    word, reasons = _difference(decode, per_prompt, is_shown, judged, starts_needed, gaps, rules)
+    word, reasons = _difference(decode, per_prompt, is_shown, judged, starts_needed, noise, rules)
     return Verdict(word=word, reasons=[*reasons, *(one for one in findings if one.severity == "warn")])
 
 
@@ -62,7 +62,7 @@ def _difference(
     is_shown: bool,
     judged: Gain | None,
     starts_needed: int | None,
-    gaps: Gaps,
+    noise: Noise,
     rules: DecisionRules,
 ) -> tuple[Word, list[Finding]]:
     ratio = gain.ratio or 1.0
@@ -74,12 +74,13 @@ def _difference(
     size = max(ratio, 1 / ratio) - 1
     floor = gain.floor or 0.0
     if size <= floor:
-        text = f"{told} lies inside the noise floor of {floor:.1%} between two starts of the baseline."
+        text = f"{told} lies inside the noise floor of {floor:.1%}."
         return "no difference shown", [finding("inside_floor", text)]
-    for who, known in zip(("the baseline", "this mode"), gaps, strict=True):
-        apart = known or 0.0
-        if apart >= rules.noise_limit and size < OUTGROWN * apart:
-            return "unreliable", [finding("noise_high", f"Starts of {who} lie {apart:.1%} apart ({told}).")]
+    for who, known in zip(("the baseline", "this mode"), noise, strict=True):
+        typical = known or 0.0
+        if typical >= rules.noise_limit and size < OUTGROWN * typical:
+            text = f"Two starts of {who} typically differ by {typical:.1%} ({told})."
+            return "unreliable", [finding("noise_high", text)]
     if gain.starts < 2:
         return "undecided", [finding("one_start", f"{told} from a single start.")]
     if is_shown:

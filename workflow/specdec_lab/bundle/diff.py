@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..analysis.cells import Measured
 from ..analysis.load import open_folder
-from ..analysis.statistics import gain, pooled, shown, typical_gap
+from ..analysis.statistics import gain, noise_floor, pooled, shown
 from ..analysis.statistics import logs as logs_of
 from ..records.base import Finding
 from ..records.comparison import CellResult, Comparison, Gain
@@ -161,7 +161,7 @@ def _cell(key: Key, a: _Side, b: _Side) -> CellChange:
 
 
 def _gain(b: list[float | None], a: list[float | None], group: list[list[float | None]]) -> Gain:
-    floor = max((gap for gap in (typical_gap(a), typical_gap(b)) if gap is not None), default=None)
+    floor = max((one for one in (noise_floor(a), noise_floor(b)) if one is not None), default=None)
     made = gain(b, a, spread=pooled([logs_of(one) for one in group]), floor=floor, margin=0.0, confidence=CONFIDENCE)
     if made.refused:
         made = made.model_copy(update={"refused": made.refused.replace("the mode", "B").replace("the baseline", "A")})

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from ..records.errors import UserError
 from ..records.spec import CheckpointSpec
@@ -39,6 +39,13 @@ def _known(spec: CheckpointSpec) -> str:
 
 def _gguf_path() -> Path:
     return cache_dir() / "models" / Path(MEMBER).name
+
+
+def place(spec: CheckpointSpec) -> PurePosixPath:
+    """Where in the cache (`SPECDEC_CACHE_DIR`) this bundled model lies: the same on every machine."""
+    name = _known(spec)
+    source = PurePosixPath("models", Path(MEMBER).name)
+    return derived.place(DERIVED[name], source, GGUF_SHA256) if name in DERIVED else source
 
 
 def _whole(path: Path) -> bool:

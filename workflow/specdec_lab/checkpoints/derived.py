@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 
 from ..records.base import digest
 from ..records.errors import UserError
@@ -38,8 +38,15 @@ class Recipe:
         return digest({"gguf": source_digest, self.key: self.version})
 
 
+def place(recipe: Recipe, source: PurePath, source_digest: str) -> PurePosixPath:
+    """What the recipe makes of a source, in the cache: a file or a folder."""
+    folder = PurePosixPath("models", f"{source.stem}-{recipe.suffix}-{recipe.digest(source_digest)[:12]}")
+    return folder / recipe.main if recipe.main else folder
+
+
 def _folder(recipe: Recipe, source: Path, source_digest: str) -> Path:
-    return cache_dir() / "models" / f"{source.stem}-{recipe.suffix}-{recipe.digest(source_digest)[:12]}"
+    made = cache_dir() / place(recipe, source, source_digest)
+    return made.parent if recipe.main else made
 
 
 def _checkpoint(recipe: Recipe, folder: Path, source: Path, source_digest: str) -> Checkpoint:

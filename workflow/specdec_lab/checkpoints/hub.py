@@ -11,6 +11,7 @@ from typing import Any
 
 from ..records.errors import UserError
 from ..records.spec import CheckpointSpec
+from ..writable import existing
 from .checkpoint import Checkpoint
 from .lock import lock_revision, locked_revision
 
@@ -172,10 +173,7 @@ def hub_cache() -> Path:
 
 
 def _check_disk(name: str, needed: int) -> None:
-    folder = hub_cache()
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    free = shutil.disk_usage(folder).free
+    free = shutil.disk_usage(existing(hub_cache())).free
     if needed and free < needed * 1.05:
         raise UserError(
             f"{name} needs {needed / 1e9:.1f} GB, only {free / 1e9:.1f} GB are free",

@@ -11,6 +11,7 @@ import typer
 
 from ..records.base import strict_dumps
 from ..records.errors import UserError
+from ..writable import require_writable
 
 if TYPE_CHECKING:
     from ..records.cell import Cell, Summary
@@ -98,9 +99,7 @@ def _check_target(out: Path, *, overwrite: bool) -> None:
             place=str(out),
             fix="Name another file for --out, or add --overwrite.",
         )
-    folder = next(parent for parent in out.absolute().parents if parent.exists())
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise UserError("Nothing can be written here.", place=str(folder), fix="Name another place for --out.")
+    require_writable(out.absolute().parent, "of the cell", "name another place for --out")
 
 
 def _lines(cell: Cell) -> list[str]:

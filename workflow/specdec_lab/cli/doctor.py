@@ -19,8 +19,14 @@ def run(
     log: Annotated[Path | None, typer.Option(help="Explain a failed server's log instead.")] = None,
     exit_code: Annotated[int | None, typer.Option(help="With --log: the server's exit code.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    stray: Annotated[list[str] | None, typer.Argument(hidden=True, metavar="")] = None,
 ) -> None:
     """Looks and changes nothing. Exit code 1 when a line fails, or when a log shows a failure."""
+    if stray:
+        raise UserError(
+            f"doctor takes no file without saying what it is: {' '.join(stray)}",
+            fix=f"For a config: specdec doctor --config {stray[0]}; for a failed server's log: --log {stray[0]}",
+        )
     if log is not None:
         _explain(log, exit_code, as_json)
         return

@@ -74,6 +74,14 @@ class Pool:
                 self._idle.append(connection)
                 return address
             problems.append(f"{address.host}: {connection.problem}")
+        if self._tls is not None and any("refused" not in problem for problem in problems):
+            raise UserError(
+                f"TLS with {self._host}:{self._port} failed ({'; '.join(problems)}).",
+                place=f"https://{self._host}:{self._port}",
+                fix="Write http:// if the server speaks plain HTTP; otherwise its certificate must be one that a "
+                "browser would take.",
+                code="connect_error",
+            )
         raise UserError(
             f"Nothing takes connections on {self._host}:{self._port} ({'; '.join(problems)}).",
             place=f"{self._host}:{self._port}",

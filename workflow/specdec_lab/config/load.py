@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from ..nearest import closest
 from ..records.errors import UserError
 from . import models
 from .strict_yaml import Document, KeyPath, key_path, load, overlay
@@ -168,18 +168,18 @@ def _real_path(location: Sequence[str | int], data: Any) -> KeyPath:
 
 
 def _nearest(key: str, valid: list[str]) -> str:
-    close = difflib.get_close_matches(key, valid, n=1, cutoff=0.6)
+    close = closest(key, valid)
     if close:
-        return f"Did you mean `{close[0]}`?"
+        return f"Did you mean `{close}`?"
     homes = [block for block in _BLOCKS if key in block.model_fields]
     if homes:
         places = " or ".join(sorted({f"`{_home(block)}.{key}`".replace("`.", "`") for block in homes}))
         return f"It belongs to {places}."
     far = [(block, name) for block in _BLOCKS for name in block.model_fields]
-    match = difflib.get_close_matches(key, [name for _, name in far], n=1, cutoff=0.75)
+    match = closest(key, [name for _, name in far], cutoff=0.75)
     if match:
-        block = next(block for block, name in far if name == match[0])
-        return f"Did you mean `{_home(block)}.{match[0]}`? Valid here: {', '.join(valid)}."
+        block = next(block for block, name in far if name == match)
+        return f"Did you mean `{_home(block)}.{match}`? Valid here: {', '.join(valid)}."
     return f"Valid here: {', '.join(valid)}."
 
 
@@ -239,8 +239,8 @@ def _cross_checks(config: models.LabConfig) -> Iterator[Problem]:
 
 
 def _choices(name: str, valid: Any) -> str:
-    close = difflib.get_close_matches(name, list(valid), n=1)
-    return f"Did you mean `{close[0]}`?" if close else f"Defined are: {', '.join(valid)}."
+    close = closest(name, valid)
+    return f"Did you mean `{close}`?" if close else f"Defined are: {', '.join(valid)}."
 
 
 def _mode_checks(

@@ -199,8 +199,8 @@ class DecisionConfig(Block):
     )
     noise_limit: Annotated[float, Field(gt=0)] = Field(
         default=0.10,
-        description="Starts of one server further apart than this make a result unreliable, unless the difference it "
-        "shows is at least twice as large (M25).",
+        description="From this noise between starts of one server on, or this drift of the baseline, a result is "
+        "unreliable, unless the difference it shows is at least twice as large (M25).",
     )
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import JsonValue
-
+from ..records.base import canonical
 from ..records.decision import Claim, DecisionRules, Plan, PlannedMode, Sweep
 from .resolve import Matrix
-from .simplicity import draft_length
 
 
 def plan(matrix: Matrix) -> Plan:
@@ -28,8 +26,8 @@ def plan(matrix: Matrix) -> Plan:
             replicates=matrix.replicates(name),
             placebo=spec.placebo,
             lossy=spec.lossy,
-            method=_method(spec.server.speculative),
-            k=draft_length(spec.server.speculative),
+            method=spec.server.method,
+            k=spec.server.draft_length,
         )
         for name, spec in matrix.sessions.items()
     ]
@@ -42,17 +40,19 @@ def plan(matrix: Matrix) -> Plan:
     )
 
 
-def _method(speculative: dict[str, JsonValue] | None) -> str | None:
-    return None if speculative is None else str(speculative.get("method"))
-
-
 def _sweeps(matrix: Matrix, modes: list[PlannedMode]) -> list[Sweep]:
+    """Modes that differ in one number only. Two n-gram modes with other match lengths are no curve over K."""
     out: list[Sweep] = []
-    by_method: dict[str, dict[str, float]] = {}
+    alike: dict[tuple[str, str], dict[str, float]] = {}
     for mode in modes:
         if mode.method is not None and mode.k is not None and not mode.placebo:
-            by_method.setdefault(mode.method, {})[mode.name] = float(mode.k)
-    out.extend(Sweep(axis="k", method=method, points=points) for method, points in by_method.items() if len(points) > 1)
+            rest = canonical(matrix.sessions[mode.name].server.apart_from_draft_length)
+            alike.setdefault((mode.method, rest), {})[mode.name] = float(mode.k)
+    curves = [(method, points) for (method, _), points in alike.items() if len(set(points.values())) > 1]
+    several = {method for method, _ in curves if sum(method == other for other, _ in curves) > 1}
+    for method, points in curves:
+        label = f"{method} ({', '.join(points)})" if method in several else method
+        out.append(Sweep(axis="k", method=label, points=points))
     contexts = {cell.kind: float(cell.kind.split("_ctx")[1]) for cell in matrix.cells if "_ctx" in cell.kind}
     if contexts:
         out.append(Sweep(axis="context", method="context", points=contexts))

@@ -8,30 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pydantic import JsonValue
-
-from ..records.spec import SessionSpec
+from ..records.spec import SessionSpec, looks_up
 from .models import LabConfig
 
-_DRAFT_LENGTH = (
-    "num_speculative_tokens",
-    "draft-n-max",
-    "speculative_num_draft_tokens",
-    "ngram-simple-size-m",
-    "ngram-map-k-size-m",
-    "ngram-mod-n-max",
-)
-_LOOKUP = ("ngram", "suffix", "lookup")
 _DRAFT_MODEL = ("draft_model", "draft-simple", "standalone")
-
-
-def draft_length(speculative: Mapping[str, JsonValue] | None) -> int | None:
-    """K, the most tokens that a step proposes; None where the config does not say it."""
-    for key in _DRAFT_LENGTH:
-        value = (speculative or {}).get(key)
-        if isinstance(value, int):
-            return value
-    return None
 
 
 def baselines(config: LabConfig) -> list[str]:
@@ -48,13 +28,13 @@ def simple_first(sessions: Mapping[str, SessionSpec]) -> dict[str, SessionSpec]:
 
 
 def _demand(name: str, spec: SessionSpec) -> tuple[int, bool, str, int, str]:
-    speculative = spec.server.speculative
-    method = str((speculative or {}).get("method") or (speculative or {}).get("speculative-algorithm") or "")
-    return _needs(method) if speculative else 0, name != "baseline", method, draft_length(speculative) or 0, name
+    server = spec.server
+    method = server.method or ""
+    return _needs(method) if server.speculative else 0, name != "baseline", method, server.draft_length or 0, name
 
 
 def _needs(method: str) -> int:
-    lower = method.lower()
-    if lower.startswith(_LOOKUP):
+    """Of several methods side by side (llama.cpp takes a comma list) the most demanding counts."""
+    if looks_up(method):
         return 1
-    return 3 if lower in _DRAFT_MODEL else 2
+    return 3 if any(part.strip().lower() in _DRAFT_MODEL for part in method.split(",")) else 2

@@ -21,6 +21,9 @@ def gpu(needs: Needs) -> Iterator[Line]:
         if needs.known and not needs.gpus:
             yield Line(check="GPU", status="ok", found="none here, and this config needs none")
             return
+        if (fault := devices.fault()) is not None:
+            yield Line(check="GPU", status=needs.lacking(needs.gpus > 0), found=fault.cause, fix=fault.fix)
+            return
         yield Line(
             check="GPU",
             status=needs.lacking(needs.gpus > 0),
@@ -44,6 +47,8 @@ def driver(needs: Needs) -> Iterator[Line]:
 
     version = devices.driver()
     if version is None:
+        if devices.fault() is not None:
+            return  # told with the GPUs
         if needs.gpus or not needs.known:
             yield Line(
                 check="driver",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from ..records.errors import UserError
-from .line import Line, Needs
+from ..writable import existing, require_writable
+from .line import Line, Needs, Status
 
 GB = 1e9
 HUB_BYTES = 30 * GB
@@ -80,7 +80,7 @@ def disk(needs: Needs) -> Iterator[Line]:
     if to_fetch or not needs.known:
         places["hub cache"] = (hub_cache(), HUB_BYTES)
     for name, (folder, wanted) in places.items():
-        free = shutil.disk_usage(_existing(folder)).free
+        free = shutil.disk_usage(existing(folder)).free
         if free < wanted:
             yield Line(
                 check="disk",
@@ -96,19 +96,12 @@ def folders(needs: Needs) -> Iterator[Line]:
     """Folders that a run writes into; a read-only one is better found now than after two hours (case E9)."""
     from ..checkpoints.checkpoint import cache_dir
 
-    for name, folder in {"results": Path(needs.results), "cache": cache_dir()}.items():
-        place = _existing(folder)
-        if not os.access(place, os.W_OK):
-            yield Line(
-                check="folders",
-                status="fail" if name == "results" else "warn",
-                found=f"the {name} folder cannot be written: {place}",
-                fix="give this user the right to write there, or run from another folder",
-            )
-
-
-def _existing(folder: Path) -> Path:
-    folder = folder.absolute()
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
-    return folder
+    places: list[tuple[Path, str, str, Status]] = [
+        (Path(needs.results), "of the results", "run from another folder", "fail"),
+        (cache_dir(), "of the cache", "set SPECDEC_CACHE_DIR to another one", "warn"),
+    ]
+    for folder, whose, fix, status in places:
+        try:
+            require_writable(folder, whose, fix)
+        except UserError as error:
+            yield Line(check="folders", status=status, found=f"{error.cause} {error.place}", fix=error.fix)

@@ -6,6 +6,7 @@ An engine knows nothing of how it is started; a launcher knows nothing of engine
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Protocol
 
@@ -14,6 +15,14 @@ from pydantic import JsonValue
 from ..counters.names import MetricNames
 from ..records.base import Finding
 from ..records.spec import ServerSpec
+
+
+@dataclass(frozen=True)
+class Named:
+    """A checkpoint as a server in production is told of it: a hub repository with its commit, or a path."""
+
+    name: str
+    revision: str | None = None
 
 
 class Engine(Protocol):
@@ -30,6 +39,16 @@ class Engine(Protocol):
     """Python packages that may be this engine; the first that is installed names its version before a start."""
     default_command: list[str] | None
     """For the process launcher, when the config names no command."""
+    deploy_program: tuple[str, ...]
+    """The program that a user starts in production, when the config names no command."""
+    image_program: tuple[str, ...]
+    """What stands before the flags when its image runs; empty when the image's entrypoint is the server."""
+    usual_port: int
+    """Where it listens unless told otherwise."""
+    keys: tuple[str, ...]
+    """Environment variables of the user that its image asks for; never their values."""
+    measuring_only: frozenset[str]
+    """Flags (long names) that only a measurement needs: fixed seeds, no reuse of earlier prompts."""
 
     def problems(self, spec: ServerSpec, roles: Iterable[str]) -> list[Finding]:
         """Everything wrong with this spec that can be known before a start: methods, options, versions (M18).
@@ -60,5 +79,9 @@ class Engine(Protocol):
         """What the log says of the server as it really runs (B3): effective arguments, async scheduling, token budget,
         KV blocks, CUDA graphs, attention backend, runner. Unknown facts are left out, never guessed."""
 
-    def deploy_command(self, spec: ServerSpec, models: Mapping[str, str]) -> list[str]:
-        """The command that serves this mode in production, as argv; models by role as a user would name them."""
+    def args(self, spec: ServerSpec) -> dict[str, JsonValue]:
+        """The server's flags under their long names: the config's, and the lab's own for a fair measurement."""
+
+    def deploy_args(self, spec: ServerSpec, models: Mapping[str, Named], *, host: str, port: int) -> list[str]:
+        """What `argv` gives, for a server in production: without `measuring_only`, and under the model's own name
+        unless the config gives it another one; models by role."""

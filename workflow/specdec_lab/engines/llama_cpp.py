@@ -11,12 +11,13 @@ from pathlib import PurePosixPath
 from pydantic import JsonValue
 
 from ..counters.tables import LLAMA_CPP
+from ..nearest import nearest
 from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http
+from .base import Named
 from .flags import flags, word
 from .llama_flags import DRAFT_METHODS, METHODS, SERVER_FLAGS, SPECULATION_FLAGS, WORDS, Flag, long_name
-from .nearest import nearest
 
 SPECULATION_NAMES = {flag.name: flag for flag in SPECULATION_FLAGS}
 REMOVED = {"draft", "draft-max", "draft-min", "draft-p-min", "spec-ngram-size-n", "spec-ngram-size-m"}
@@ -29,10 +30,11 @@ FAIR_DEFAULTS: dict[str, JsonValue] = {
     "fit": "off",  # otherwise llama.cpp picks arguments by the memory that happens to be free
     "seed": 0,
 }
-MEASURING_ONLY = {"cache-prompt", "cache-ram", "fit", "seed"}
+MEASURING_ONLY = frozenset({"cache-prompt", "cache-ram", "seed"})
+"""Not `fit`: with it llama-server would choose other arguments than were measured."""
 _FACTS_LINE = '{"specdec_engine":'
 _PATTERNS: dict[str, re.Pattern[str]] = {
-    "build": re.compile(r"build_info: (\S+)"),
+    "build": re.compile(r"build_info: (?!b0-)(\S+)"),  # b0: a build that does not know its own number
     "slots": re.compile(r"initializing, n_slots = (\d+)"),
     "slot_context": re.compile(r"n_ctx_slot = (\d+)"),
     "kv_unified": re.compile(r"kv_unified = '(\w+)'"),
@@ -80,6 +82,11 @@ class LlamaCpp:
     ready_path = "/health"
     distributions: tuple[str, ...] = ("xllamacpp",)
     default_image: str | None = None
+    deploy_program: tuple[str, ...] = ("llama-server",)
+    image_program: tuple[str, ...] = ()
+    usual_port = 8080
+    keys: tuple[str, ...] = ()
+    measuring_only = MEASURING_ONLY
 
     def __init__(self) -> None:
         self.default_command: list[str] | None = [sys.executable, "-u", "-m", "specdec_lab.engines.embedded_llama"]
@@ -152,10 +159,13 @@ class LlamaCpp:
 
     def argv(self, spec: ServerSpec, checkpoints: Mapping[str, PurePosixPath], *, host: str, port: int) -> list[str]:
         """llama-server's arguments; the fair defaults (no prompt cache, metrics on) give way to the config's args."""
-        args = {**FAIR_DEFAULTS, **{long_name(name): value for name, value in spec.args.items()}}
         argv = ["--model", str(checkpoints["target"]), "--host", host, "--port", str(port)]
-        argv += ["--alias", self.served_model(spec, checkpoints), *self._flags(args)]
+        argv += ["--alias", self.served_model(spec, checkpoints), *self._flags(self.args(spec))]
         return argv + self._speculation(spec, {role: str(path) for role, path in checkpoints.items()})
+
+    def args(self, spec: ServerSpec) -> dict[str, JsonValue]:
+        """The config's args upon the fair defaults."""
+        return {**FAIR_DEFAULTS, **{long_name(name): value for name, value in spec.args.items()}}
 
     def _flags(self, args: Mapping[str, JsonValue]) -> list[str]:
         """Flags with a value of on or off take the word even where YAML read a truth value."""
@@ -210,12 +220,12 @@ class LlamaCpp:
                 facts["speculation_lost"] = line.strip()
         return facts
 
-    def deploy_command(self, spec: ServerSpec, models: Mapping[str, str]) -> list[str]:
-        """llama-server's command without the flags that only a measurement needs."""
-        args = {long_name(k): v for k, v in spec.args.items() if long_name(k) not in MEASURING_ONLY}
-        argv = ["llama-server", "--model", models["target"], "--port", "8080", "--metrics"]
-        args.pop("metrics", None)
-        return argv + self._flags(args) + self._speculation(spec, models)
+    def deploy_args(self, spec: ServerSpec, models: Mapping[str, Named], *, host: str, port: int) -> list[str]:
+        """llama-server's arguments without the flags that only a measurement needs."""
+        kept = {k: v for k, v in self.args(spec).items() if k.removeprefix("no-") not in MEASURING_ONLY}
+        argv = ["--model", models["target"].name, "--host", host, "--port", str(port)]
+        argv += ["--alias", spec.served_model] if spec.served_model else []
+        return argv + self._flags(kept) + self._speculation(spec, {role: one.name for role, one in models.items()})
 
 
 def _embedded_facts(line: str) -> dict[str, JsonValue]:

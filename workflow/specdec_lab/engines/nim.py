@@ -14,6 +14,7 @@ from ..counters.tables import NIM
 from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http, vllm_log, vllm_speculation
+from .base import Named
 from .flags import flags
 from .options import bad_args
 
@@ -27,6 +28,11 @@ class Nim:
     ready_path = "/v1/health/ready"
     default_image: str | None = None
     distributions: tuple[str, ...] = ()
+    deploy_program: tuple[str, ...] = ()
+    image_program: tuple[str, ...] = ()
+    usual_port = 8000
+    keys: tuple[str, ...] = ("NGC_API_KEY",)
+    measuring_only: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
         self.default_command: list[str] | None = None
@@ -49,7 +55,11 @@ class Nim:
     def argv(self, spec: ServerSpec, checkpoints: Mapping[str, PurePosixPath], *, host: str, port: int) -> list[str]:
         """Arguments that NIM hands to its backend; they rank above its profile and its environment."""
         models = {role: str(path) for role, path in checkpoints.items()}
-        return flags(spec.args) + vllm_speculation.argv(spec.speculative, models)
+        return flags(self.args(spec)) + vllm_speculation.argv(spec.speculative, models)
+
+    def args(self, spec: ServerSpec) -> dict[str, JsonValue]:
+        """The config's args, as they are."""
+        return spec.args
 
     def env(self, spec: ServerSpec) -> dict[str, str]:
         """Nothing of the lab's."""
@@ -75,11 +85,9 @@ class Nim:
         """vLLM's lines, when vLLM is the backend."""
         return vllm_log.read(log)
 
-    def deploy_command(self, spec: ServerSpec, models: Mapping[str, str]) -> list[str]:
-        """`docker run` of the image with the backend's arguments."""
-        backend = self.argv(spec, {role: PurePosixPath(m) for role, m in models.items()}, host="0.0.0.0", port=8000)
-        head = ["docker", "run", "--gpus", "all", "-p", "127.0.0.1:8000:8000", "-e", "NGC_API_KEY"]
-        return [*head, spec.image or "NIM_IMAGE", *backend]
+    def deploy_args(self, spec: ServerSpec, models: Mapping[str, Named], *, host: str, port: int) -> list[str]:
+        """The backend's arguments: its address is the image's own affair."""
+        return flags(self.args(spec)) + vllm_speculation.deploy_argv(spec.speculative, models)
 
 
 ENGINE = Nim()

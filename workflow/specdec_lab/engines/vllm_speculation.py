@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from ..nearest import nearest
 from ..records.base import Finding
+from .base import Named
 from .flags import word
-from .nearest import nearest
 from .options import Option, bad_speculation
 
 Version = tuple[int, int]
@@ -272,3 +273,11 @@ def argv(block: Mapping[str, JsonValue] | None, models: Mapping[str, str]) -> li
     role = block.get("model")
     found = {"model": models[role]} if isinstance(role, str) and role in models else {}
     return ["--speculative-config", json.dumps({**block, **found}, ensure_ascii=False, allow_nan=False)]
+
+
+def deploy_argv(block: Mapping[str, JsonValue] | None, models: Mapping[str, Named]) -> list[str]:
+    """The same for a server in production, which is told the draft's commit where the model comes from the hub."""
+    role = (block or {}).get("model")
+    draft = models.get(role) if isinstance(role, str) else None
+    pinned: Mapping[str, JsonValue] = {"revision": draft.revision} if draft is not None and draft.revision else {}
+    return argv(None if block is None else {**block, **pinned}, {role: one.name for role, one in models.items()})

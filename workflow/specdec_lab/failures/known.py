@@ -79,6 +79,13 @@ FAILURES: tuple[KnownFailure, ...] = (
     ),
     KnownFailure(
         2,
+        "driver_mismatch",
+        "the NVIDIA driver's library is of another version than the running kernel module",
+        "restart this machine: the driver was updated while it ran",
+        (r"[Dd]river/library version mismatch",),
+    ),
+    KnownFailure(
+        2,
         "no_gpu_runtime",
         "no GPU can be used: the NVIDIA container toolkit is missing, or no GPU is visible to the server",
         "install the NVIDIA container toolkit (`nvidia-ctk runtime configure --runtime=docker`, restart Docker), "
@@ -88,8 +95,8 @@ FAILURES: tuple[KnownFailure, ...] = (
             r"unresolvable CDI devices",
             r"Unknown runtime specified nvidia",
             r"Failed to infer device type",
-            r"Failed to initialize NVML",
-            r"nvidia-container-cli: initialization error",
+            r"Failed to initialize NVML(?!.*version mismatch)",
+            r"nvidia-container-cli: initialization error(?!.*version mismatch)",
             r"No CUDA GPUs are available",
             r"no CUDA-capable device is detected",
         ),

@@ -42,6 +42,15 @@ def visible() -> list[str]:
     return chosen
 
 
+def fault() -> UserError | None:
+    """What keeps an installed driver from being used; None where it works, and where there is none."""
+    try:
+        with door.opened():
+            return None
+    except UserError as error:
+        return None if error.code == "no_gpu" else error
+
+
 def describe(devices: Sequence[str]) -> list[Gpu]:
     """Name, UUID, memory and power limit of each."""
     with door.opened() as nvml:

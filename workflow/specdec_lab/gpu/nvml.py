@@ -28,22 +28,36 @@ class Holder:
 
 @contextmanager
 def opened() -> Iterator[Any]:
-    """The NVML module, initialised; UserError (code `no_gpu`) where there is no driver."""
+    """The NVML module, initialised; UserError where there is no driver (code `no_gpu`) or none that can be used."""
     import pynvml
 
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        raise UserError(
-            f"no NVIDIA GPU can be used here: {error}",
-            fix="install the NVIDIA driver, or set `gpus: 0` for a server on the CPU",
-            code="no_gpu",
-        ) from error
+        raise _unusable(error) from error
     try:
         yield pynvml
     finally:
         with contextlib.suppress(pynvml.NVMLError):
             pynvml.nvmlShutdown()
+
+
+def _unusable(error: Exception) -> UserError:
+    """Why the driver's library cannot be used, in plain words; by NVML's own number, because its texts differ."""
+    match getattr(error, "value", None):
+        case 18:
+            cause, code = "the NVIDIA driver's library is of another version than the running kernel module", "mismatch"
+            fix = "restart this machine: the driver was updated while it ran (`cat /proc/driver/nvidia/version`)"
+        case 9:
+            cause, code = "the NVIDIA driver is installed but not loaded", "not_loaded"
+            fix = "`modprobe nvidia` says why; after a new kernel the driver must be installed again"
+        case 4:
+            cause, code = "this user may not use the NVIDIA driver", "no_permission"
+            fix = "give the user the right to use /dev/nvidia*, or start the container with its GPUs"
+        case _:
+            cause, code = "no NVIDIA GPU can be used here", "no_gpu"
+            fix = "install the NVIDIA driver, or set `gpus: 0` for a server on the CPU"
+    return UserError(f"{cause}: {error}", fix=fix, code=code)
 
 
 def text(value: str | bytes) -> str:

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from unicodedata import category
 
 from pydantic import ValidationError
 
+from ..nearest import closest
 from ..records.base import plain_text, strict_loads, write_text_atomic
 from ..records.errors import UserError
 from ..records.prompt import Message, Prompt
 
 _KEYS = tuple(Prompt.model_fields)
 _MESSAGE_KEYS = tuple(Message.model_fields)
+LONGEST_NAME = 200
+"""Characters of an id or a kind; a file's name may have 255 bytes."""
+OF_THE_RUN = {
+    "temperature": "write `workload.temperature` in the config",
+    "seed": "the lab sends one",
+    "stream": "the lab always streams",
+    "model": "the config or --model names it",
+    "top_p": "write `workload.body` in the config",
+    "top_k": "write `workload.body` in the config",
+    "stop": "write `workload.body` in the config",
+    "tools": "write `workload.body` in the config",
+    "response_format": "write `workload.body` in the config",
+    "chat_template_kwargs": "write `workload.body` in the config",
+}
+"""Fields of a request that people expect in a row, and where they are given."""
 _EXAMPLE = '{"id": "p1", "kind": "support", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 300}'
 
 
@@ -87,7 +103,7 @@ def _text(path: Path) -> str:
 
 def _object(line: str, place: str) -> dict[str, Any]:
     try:
-        value = strict_loads(line)
+        value = strict_loads(line, pairs=lambda pairs: _once(pairs, place))
     except ValueError as error:
         what = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
         raise UserError(
@@ -98,6 +114,21 @@ def _object(line: str, place: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UserError(f"This line is not an object but {type(value).__name__}.", place=place, fix=f"Like {_EXAMPLE}")
     return value
+
+
+def _once(pairs: list[tuple[str, Any]], place: str) -> dict[str, Any]:
+    """The object; UserError for a key that stands in it twice, of which JSON does not say which counts."""
+    made: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in made:
+            raise UserError(
+                f"The key `{key}` stands twice in one object.",
+                place=place,
+                fix="Keep the one that you mean.",
+                code="duplicate_key",
+            )
+        made[key] = value
+    return made
 
 
 def _prompt(row: dict[str, Any], place: str) -> Prompt:
@@ -118,20 +149,46 @@ def _prompt(row: dict[str, Any], place: str) -> Prompt:
         where = ".".join(str(part) for part in first["loc"])
         raise UserError(f"{where}: {first['msg']}.", place=place, fix=f"A row looks like {_EXAMPLE}") from error
     for name in ("id", "kind"):
-        if not getattr(prompt, name).strip():
-            raise UserError(f"{name} is blank.", place=place, fix=f"Give the row a {name}.")
+        _refuse_odd_name(name, getattr(prompt, name), place)
+    for number, message in enumerate(prompt.messages):
+        if "\0" in message.content:
+            raise UserError(
+                f"messages.{number}.content holds a NUL character (\\u0000).",
+                place=place,
+                fix="Take it out: it is no part of a text, and servers refuse it or end the text there.",
+            )
     if not any(message.content.strip() for message in prompt.messages if message.role != "system"):
         raise UserError("The prompt is blank.", place=place, fix="Give it a text, or leave the row out.")
     return prompt
 
 
+def _refuse_odd_name(name: str, value: str, place: str) -> None:
+    """An id and a kind stand in tables, messages and names of files."""
+    if not value.strip():
+        raise UserError(f"{name} is blank.", place=place, fix=f"Give the row a {name}.")
+    if any(category(letter) == "Cc" for letter in value):
+        raise UserError(f"{name} holds a control character: {value[:40]!r}.", place=place, fix="Take it out.")
+    if len(value) > LONGEST_NAME:
+        raise UserError(
+            f"{name} has {len(value)} characters: {value[:40]}...",
+            place=place,
+            fix=f"Give the row a {name} of {LONGEST_NAME} characters at most.",
+        )
+
+
 def _refuse_unknown(row: dict[str, Any], known: tuple[str, ...], place: str) -> None:
     for key in row:
-        if key in known:
-            continue
-        near = difflib.get_close_matches(key, known, n=1, cutoff=0.4)
-        fix = f"Did you mean {near[0]!r}?" if near else f"Known keys: {', '.join(known)}."
-        raise UserError(f"Unknown key {key!r}.", place=place, fix=fix, code="unknown_key")
+        if key not in known:
+            raise UserError(f"There is no key `{key}` here.", place=place, fix=_meant(key, known), code="unknown_key")
+
+
+def _meant(key: str, known: tuple[str, ...]) -> str:
+    valid = f"Valid here: {', '.join(known)}."
+    if near := closest(key, known):
+        return f"Did you mean `{near}`?"
+    if field := closest(key, OF_THE_RUN):
+        return f"`{field}` is the same for every prompt: {OF_THE_RUN[field]}. {valid}"
+    return valid
 
 
 def _named(keys: list[str]) -> str:

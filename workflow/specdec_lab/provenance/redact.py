@@ -16,7 +16,7 @@ _MARK = "\ufdd0"
 """Stands for `[redacted]` while patterns run: a noncharacter, so that no pattern takes it for a value."""
 
 _SECRET_NAME = (
-    r"(?:[A-Za-z0-9]+[_-])*"
+    r"(?:[A-Za-z0-9]+[_-]){0,20}"
     r"(?:"
     r"api[_-]?keys?|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|account[_-]?key|"
     r"(?:client[_-])?secrets?|password|passwd|passphrase|credentials?|"
@@ -24,40 +24,54 @@ _SECRET_NAME = (
     r"personal|deploy|job|registry|vault|slack|bot)[_-]?token"
     r")"
 )
-"""Names whose value is secret. Plain `token` and `tokens` are not among them: they are this field's daily words."""
+"""Names whose value is secret, behind up to twenty words: without an end, a long line of words joined by dashes would
+be read anew from each of them. Plain `token` and `tokens` are not among them: they are this field's daily words."""
+
+_COLOUR = re.compile(r"(?:\x1b|\\u001b|\\x1b|\\033|\\e)\[[0-9;]*[A-Za-z]", re.IGNORECASE)
+"""A terminal's colour code, as it is or as JSON and Python write it."""
+_VEILS = "".join(map(chr, range(0xFDD1, 0xFDF0)))
+"""Noncharacters that stand for colour codes while patterns run."""
+_GAP = rf"[\s{_VEILS}]*+"
 
 _QUOTE = r"""(?:\\*["'])"""
 _EMPTY = r"(?:None|null|True|False|true|false)\b"
-_BARE = rf"""[^\s"'\\,;&}}\]){_MARK}]+"""
-_QUOTED = rf"""(?:[^"'\\\n{_MARK}]|\\(?!["']))+"""
+_BARE = rf"""(?:[{_VEILS}]*[^\s"'\\,;&}}\]){_MARK}{_VEILS}])+"""
+_OPEN = r"""(?P<open>(?P<escape>\\+)?(?P<quote>["']))"""
+_QUOTED = (
+    rf"(?P<quoted>(?(escape)"
+    rf"(?:(?!(?P=escape)(?P=quote))(?:\\+.|[^\\\n{_MARK}]))+|"
+    rf"(?:(?!(?P=quote))(?:\\.|[^\\\n{_MARK}]))+))"
+)
+"""What stands in quotes, up to the quote that ends it: one with as many backslashes as the opening one had. A quote
+with more of them, or one of the other kind, is part of the value."""
 
 _NAMED = re.compile(
-    rf"(?P<head>(?<![A-Za-z0-9]){_SECRET_NAME}{_QUOTE}?\s*(?:=>|[=:])\s*+\[?+\s*+(?:b(?=[\"']))?+)"
-    rf"(?!{_EMPTY})(?:(?P<open>{_QUOTE})(?P<quoted>{_QUOTED})|(?P<bare>{_BARE}))",
+    rf"(?P<head>(?<![A-Za-z0-9]){_SECRET_NAME}{_QUOTE}?{_GAP}(?:=>|[=:]){_GAP}\[?+{_GAP}(?:b(?=[\"']))?+)"
+    rf"(?!{_EMPTY})(?:{_OPEN}{_QUOTED}|(?P<bare>{_BARE}))",
     re.IGNORECASE,
 )
 _LIST = re.compile(
-    rf"(?P<head>(?<![A-Za-z0-9]){_SECRET_NAME}{_QUOTE}?\s*[=:]\s*\[)(?P<items>[^\]{_MARK}]+)(?=\])", re.IGNORECASE
+    rf"(?P<head>(?<![A-Za-z0-9]){_SECRET_NAME}{_QUOTE}?{_GAP}[=:]{_GAP}\[)(?P<items>[^\]{_MARK}]+)(?=\])", re.IGNORECASE
 )
 _OPTION = re.compile(
-    rf"(?P<head>--{_SECRET_NAME}{_QUOTE}?,?\s+)(?!-)"
-    rf"(?:(?P<open>{_QUOTE})(?P<quoted>{_QUOTED})|(?P<bare>[^\s\"'\\,\]{_MARK}]+))",
+    rf"(?P<head>--{_SECRET_NAME}{_QUOTE}?,?[\s{_VEILS}]++)(?!-)"
+    rf"(?:{_OPEN}{_QUOTED}|(?P<bare>(?:[{_VEILS}]*[^\s\"'\\,\]{_MARK}{_VEILS}])+))",
     re.IGNORECASE,
 )
 _NAME_AND_VALUE = re.compile(
-    rf"(?P<head>{_QUOTE}name{_QUOTE}\s*:\s*{_QUOTE}{_SECRET_NAME}{_QUOTE}\s*,\s*{_QUOTE}value{_QUOTE}\s*:\s*{_QUOTE})"
-    rf"(?P<value>{_QUOTED})",
+    rf"(?P<head>{_QUOTE}name{_QUOTE}{_GAP}:{_GAP}{_QUOTE}{_SECRET_NAME}{_QUOTE}{_GAP},{_GAP}{_QUOTE}value{_QUOTE}"
+    rf"{_GAP}:{_GAP}){_OPEN}{_QUOTED}",
     re.IGNORECASE,
 )
 _HEADER = re.compile(
-    rf"(?P<head>(?:proxy-)?authorization{_QUOTE}?\s*[:=,]\s*[(\[]*(?:b(?=[\"']))?{_QUOTE}?)"
-    rf"(?P<scheme>(?:bearer|basic|token|digest)\s+)?+[^\s\"'\\,)\]}}{_MARK}]+",
+    rf"(?P<head>(?:proxy-)?authorization{_QUOTE}?{_GAP}[:=,]{_GAP}[(\[]*(?:b(?=[\"']))?{_QUOTE}?)"
+    rf"(?P<scheme>(?:bearer|basic|token|digest)[\s{_VEILS}]++)?+(?:[{_VEILS}]*[^\s\"'\\,)\]}}{_MARK}{_VEILS}])+",
     re.IGNORECASE,
 )
-_BEARER = re.compile(r"(?P<head>\bbearer\s+)[A-Za-z0-9._~+/=-]{8,}", re.IGNORECASE)
+_BEARER = re.compile(rf"(?P<head>\bbearer[\s{_VEILS}]+)[A-Za-z0-9._~+/=-]{{8,}}", re.IGNORECASE)
 _COOKIE = re.compile(r"(?P<head>\b(?:set-)?cookie\s*:\s*+)[^\r\n\"'\ufdd0]+", re.IGNORECASE)
-_URL = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://[^\s/:@\"']*:)[^\s/@\"'\ufdd0]+(?=@)", re.IGNORECASE)
-_URL_KEY = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://)[^\s/:@\"'\ufdd0]{6,}(?=@)", re.IGNORECASE)
+_URL = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]{0,20}://[^\s/:@\"']*:)[^\s/@\"'\ufdd0]+(?=@)", re.IGNORECASE)
+_URL_KEY = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]{0,20}://)[^\s/:@\"'\ufdd0]{6,}(?=@)", re.IGNORECASE)
 """A URL whose user is the key itself (`https://KEY@host`); five letters or fewer are a user like `git`."""
 _SHAPES = re.compile(
     r"(?<![A-Za-z0-9])(?:"
@@ -90,10 +104,10 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
     Doing it twice changes nothing. Never raises.
     """
-    text = text.replace(REDACTED, _MARK)
+    text, veiled = _veil(text.replace(REDACTED, _MARK))
     for form in _forms(secrets):
         text = text.replace(form, _MARK)
-    text = _NAME_AND_VALUE.sub(lambda m: m["head"] + _MARK, text)
+    text = _NAME_AND_VALUE.sub(lambda m: m["head"] + m["open"] + _MARK, text)
     text = _HEADER.sub(lambda m: m["head"] + (m["scheme"] or "") + _MARK, text)
     text = _BEARER.sub(lambda m: m["head"] + _MARK, text)
     text = _COOKIE.sub(lambda m: m["head"] + _MARK, text)
@@ -102,7 +116,24 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     text = _OPTION.sub(lambda m: m["head"] + (m["open"] or "") + _MARK, text)
     text = _URL.sub(lambda m: m["head"] + _MARK, text)
     text = _URL_KEY.sub(lambda m: m["head"] + _MARK, text)
-    return _SHAPES.sub(_MARK, text).replace(_MARK, REDACTED)
+    return _unveil(_SHAPES.sub(_MARK, text).replace(_MARK, REDACTED), veiled)
+
+
+def _veil(text: str) -> tuple[str, dict[str, str]]:
+    """The text with a noncharacter for each colour code, and what each stands for.
+
+    A code ends in a letter, behind which no name and no shape would be seen to begin. The first of each kind are put
+    back afterwards; a text with more kinds than there are noncharacters loses the rest of its colours.
+    """
+    codes = list(dict.fromkeys(_COLOUR.findall(text)))
+    veils = dict(zip(codes, _VEILS, strict=False))
+    return _COLOUR.sub(lambda m: veils.get(m[0], _VEILS[-1]), text), {veil: code for code, veil in veils.items()}
+
+
+def _unveil(text: str, veiled: Mapping[str, str]) -> str:
+    for veil, code in veiled.items():
+        text = text.replace(veil, code)
+    return text
 
 
 def redact_values(text: str, secrets: Iterable[str] = ()) -> str:
@@ -114,7 +145,8 @@ def redact_values(text: str, secrets: Iterable[str] = ()) -> str:
     for form in _forms(secrets):
         text = text.replace(form, REDACTED)
     if any(start in text for start in _SHAPE_STARTS):
-        text = _SHAPES.sub(REDACTED, text)
+        text, veiled = _veil(text)
+        text = _unveil(_SHAPES.sub(REDACTED, text), veiled)
     return text
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -48,13 +49,13 @@ def digest(value: Any) -> str:
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
-def strict_loads(text: str | bytes) -> Any:
-    """json.loads that refuses NaN and Infinity (ValueError)."""
+def strict_loads(text: str | bytes, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """json.loads that refuses NaN and Infinity (ValueError). `pairs` makes an object of its keys and values."""
 
     def refuse(name: str) -> Any:
         raise ValueError(f"{name} is not JSON: missing values are written as null")
 
-    return json.loads(text, parse_constant=refuse)
+    return json.loads(text, parse_constant=refuse, object_pairs_hook=pairs)
 
 
 def strict_dumps(value: Any, *, indent: int | None = 1) -> str:

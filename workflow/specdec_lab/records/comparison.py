@@ -33,7 +33,7 @@ class Gain(Record):
         default=None, description="Why there is no interval: one start cannot show its own spread."
     )
     floor: float | None = Field(
-        default=None, description="A/A floor: how far two starts of the same thing typically differ (0.04 = 4 %)."
+        default=None, description="Noise floor: how far two starts of the baseline typically differ (0.04 = 4 %)."
     )
     starts: int = 0
     baseline_starts: int = 0
@@ -198,8 +198,10 @@ class Floor(Record):
     kind: str
     load: str
     starts: int
-    decode: float | None = Field(default=None, description="Largest gap of P50 decode between two starts, as a share.")
-    aggregate: float | None = None
+    decode: float | None = Field(
+        default=None, description="Spread between starts of P50 decode: fastest / slowest - 1, as a share."
+    )
+    aggregate: float | None = Field(default=None, description="The same of aggregate tok/s.")
     identical: int | None = None
     identical_n: int | None = None
     drift: float | None = Field(default=None, description="Closing / opening start - 1 of P50 decode.")

@@ -34,7 +34,7 @@ class DecisionRules(Record):
         description="Share of texts equal to the baseline's below which a mode is not adopted.",
     )
     noise_limit: float = Field(
-        default=0.10, gt=0, description="Starts of one mode further apart than this make its cells unreliable (M25)."
+        default=0.10, gt=0, description="A noise of starts, or a drift, from which on a result is unreliable (M25)."
     )
     confidence: float = Field(default=0.95, gt=0.5, lt=1, description="Of the intervals that are printed.")
     throughput_loss: float = Field(
@@ -194,6 +194,7 @@ class Decision(Record):
     routes: list[Route] = []
     dynamic_k: list[DynamicK] = []
     serve: dict[str, list[str]] = Field(
-        default={}, description="Mode -> command that serves it in production, as argv."
+        default={},
+        description="Mode -> command that serves it in production, as argv; `$NAME` is a variable.",
     )
     findings: list[Finding] = []

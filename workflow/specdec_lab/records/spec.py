@@ -5,6 +5,7 @@ Nothing volatile may enter here: no time, no port, no path of one machine, no gi
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from pydantic import Field, JsonValue
@@ -23,6 +24,33 @@ class CheckpointSpec(Record):
     bundled: str | None = Field(default=None, description="A model that comes from a package (`smollm2-135m-q4_1`).")
     files: list[str] = Field(default=[], description="Patterns of the files to fetch; empty means all that are needed.")
     gated: bool = Field(default=False, description="Whether the hub asks for a token and an accepted licence.")
+
+
+DRAFT_LENGTHS: dict[str, int] = {
+    "num-speculative-tokens": 0,
+    "draft-n-max": 0,
+    "draft-max": 0,
+    "ngram-simple-size-m": 0,
+    "ngram-map-k-size-m": 0,
+    "ngram-map-k4v-size-m": 0,
+    "ngram-mod-n-max": 0,
+    "num-steps": 0,
+    "num-draft-tokens": 1,
+}
+"""What vLLM and NIM, llama.cpp and SGLang call K, and how much more than K the option holds; the first that is given
+counts. SGLang's num-draft-tokens is the window that the target checks: the drafts and the token before them."""
+LOOKUP = ("ngram", "suffix", "lookup")
+"""How the names of methods begin that look their drafts up in the text instead of running a model."""
+_PREFIX = re.compile(r"^-*(spec|speculative)-|^-+")
+
+
+def _plain(option: str) -> str:
+    return _PREFIX.sub("", option.replace("_", "-"))
+
+
+def looks_up(method: str | None) -> bool:
+    """Whether a method only looks its drafts up; of several side by side (`ngram-mod,draft-simple`) all must."""
+    return method is not None and all(part.strip().lower().startswith(LOOKUP) for part in method.split(","))
 
 
 class ServerSpec(Record):
@@ -44,6 +72,27 @@ class ServerSpec(Record):
     gpus: int = Field(default=1, description="GPUs this server needs (its tensor-parallel size); 0 on a CPU.")
     ready_timeout_s: float = 900.0
     stop_timeout_s: float = 30.0
+
+    @property
+    def method(self) -> str | None:
+        """The speculation method in the engine's words; None for a server without speculation."""
+        return None if self.speculative is None else str(self.speculative.get("method", "unnamed"))
+
+    @property
+    def draft_length(self) -> int | None:
+        """K, the most tokens that a step proposes in a row; None where the spec does not say it."""
+        given = {_plain(name): value for name, value in (self.speculative or {}).items()}
+        for name, more in DRAFT_LENGTHS.items():
+            value = given.get(name)
+            if isinstance(value, int) and not isinstance(value, bool) and value > more:
+                return value - more
+        return None
+
+    @property
+    def apart_from_draft_length(self) -> ServerSpec:
+        """The same server without K: of two modes of one draft-length sweep these are equal."""
+        rest = {name: value for name, value in (self.speculative or {}).items() if _plain(name) not in DRAFT_LENGTHS}
+        return self.model_copy(update={"speculative": rest or None})
 
 
 class Load(Record):

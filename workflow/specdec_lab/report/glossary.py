@@ -47,8 +47,14 @@ TERMS = (
     ),
     Term(
         "Noise floor",
-        "largest gap between two starts of the same baseline, as a share",
-        "A gain inside it is no difference shown, whatever its sign.",
+        "exp(root mean square of log x − log y over all pairs of the baseline's starts) − 1",
+        "How far two starts of the baseline typically differ. A gain inside it is no difference shown.",
+    ),
+    Term(
+        "Spread between starts",
+        "fastest start / slowest start − 1",
+        "How far the two starts that differ most are from each other. It grows with the number of starts; the noise "
+        "floor does not.",
     ),
     Term(
         "Acceptance rate a",
@@ -104,7 +110,7 @@ WORDS = {
     "slower": "Clearly slower than the baseline.",
     "no difference shown": "The ratio lies inside the noise; more starts could show a smaller difference.",
     "not comparable": "The two were not measured under the same conditions.",
-    "unreliable": "The measurement moved too much in itself: drift, a restart, or starts that lie far apart.",
+    "unreliable": "The measurement moved too much in itself: drift, a restart, or starts that differ too much.",
     "not exercised": "The mode never drafted a token, so nothing was tested.",
     "text differs": "The text is not the baseline's beyond the baseline's own variation.",
     "undecided": "Not enough was measured to say.",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import logging
 import re
-import shlex
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from .. import __version__
+from ..analysis.sentences import headline
 from ..records.base import plain_text, write_text_atomic
 from . import sections, texts
 from .charts import figures
@@ -18,6 +18,7 @@ from .charts.figure import Figure, svg, without_legend, write_files, write_place
 from .charts.style import BASELINE_SHAPE, DARK, LIGHT, ModeScale, css
 from .files import CHARTS
 from .glossary import TERMS, WORDS
+from .published import published
 from .source import Results, read
 
 _LOG = logging.getLogger(__name__)
@@ -61,10 +62,11 @@ def render(results: Results, drawn: list[Figure]) -> str:
         light=css(LIGHT),
         dark=css(DARK),
         rules=results.decision.rules,
+        headline=headline(results.decision),
         answers=sections.answers(results),
         routes=sections.routes(results),
         dynamic_k=results.decision.dynamic_k,
-        serve={mode: shlex.join(argv) for mode, argv in results.decision.serve.items()},
+        commands=sections.commands(results),
         floors=sections.floors(results),
         problems=[remark for remark in found if remark.severity != "info"],
         notes=[remark for remark in found if remark.severity == "info"],
@@ -81,6 +83,7 @@ def render(results: Results, drawn: list[Figure]) -> str:
         diagnoses=sections.diagnoses(results),
         baseline_shape=BASELINE_SHAPE,
         expectations=sections.expectations(results),
+        published=published(results),
         confounders=results.comparison.confounders,
         identity=sections.identity(results),
         texts=texts.side_by_side(results),

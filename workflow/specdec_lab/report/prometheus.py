@@ -88,7 +88,11 @@ def _row(gauges: _Gauges, row: CellResult, labels: dict[str, str]) -> None:
         ("specdec_decode_speedup_ratio", "P50 decode, mode / baseline.", decode.ratio if decode else None),
         ("specdec_decode_speedup_low_ratio", "Lower end of its interval.", decode.low if decode else None),
         ("specdec_decode_speedup_high_ratio", "Upper end of its interval.", decode.high if decode else None),
-        ("specdec_noise_floor_ratio", "How far the baseline differs from itself.", decode.floor if decode else None),
+        (
+            "specdec_noise_floor_ratio",
+            "How far two starts of the baseline differ.",
+            decode.floor if decode else None,
+        ),
         (
             "specdec_throughput_gain_ratio",
             "Tokens per second, mode / baseline.",

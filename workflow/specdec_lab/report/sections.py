@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..analysis.commands import shell
 from ..analysis.doubts import acceptance_mark, text_mark
+from ..analysis.sentences import at_load
 from ..records.base import Finding
-from ..records.comparison import CellResult
+from ..records.comparison import CellResult, Floor
 from ..records.decision import WorkloadDecision
 from . import numbers
 from .source import Results, load_words
@@ -68,10 +69,10 @@ def remarks(results: Results) -> list[Remark]:
     add(results.comparison.findings, None)
     add(results.decision.findings, None)
     for floor in results.comparison.floors:
-        where = f"{floor.kind} {floor.load} {floor.baseline}"
+        where = f"{floor.baseline} on {floor.kind} at {at_load(floor.load)}"
         add(floor.findings, (anchor(floor.kind, floor.load, floor.baseline), where))
     for row in results.comparison.cells:
-        here = (anchor(row.kind, row.load, row.mode), f"{row.kind} {row.load} {row.mode}")
+        here = (anchor(row.kind, row.load, row.mode), f"{row.mode} on {row.kind} at {at_load(row)}")
         add(row.findings, here)
         told = {one.code for one in row.findings}
         if row.acceptance is not None:
@@ -90,7 +91,9 @@ def answers(results: Results) -> list[dict[str, Any]]:
 
 def _answer(results: Results, workload: WorkloadDecision) -> dict[str, Any]:
     rows = results.rows(workload.kind)
-    command = results.decision.serve.get(workload.mode or "")
+    links: dict[str, list[tuple[str, str]]] = {}
+    for row in rows:
+        links.setdefault(f"at {at_load(row)}", []).append((anchor(row.kind, row.load, row.mode), row.mode))
     return {
         "kind": workload.kind,
         "id": slug("answer", workload.kind),
@@ -102,8 +105,8 @@ def _answer(results: Results, workload: WorkloadDecision) -> dict[str, Any]:
         "next_step": workload.next_step,
         "batch_mode": workload.batch_mode,
         "mode": workload.mode,
-        "command": shlex.join(command) if command else "",
-        "links": [(anchor(row.kind, row.load, row.mode), f"{row.mode} at {load_words(row)}") for row in rows],
+        "serve": slug("serve", workload.mode) if workload.mode in results.decision.serve else "",
+        "links": links,
         "candidates": [
             {
                 "mode": candidate.mode,
@@ -116,6 +119,14 @@ def _answer(results: Results, workload: WorkloadDecision) -> dict[str, Any]:
             for candidate in workload.candidates
         ],
     }
+
+
+def commands(results: Results) -> list[dict[str, str]]:
+    """What serves each mode that the decision uses, each once."""
+    return [
+        {"mode": mode, "id": slug("serve", mode), "command": shell(results.comparison.specs[mode], argv)}
+        for mode, argv in results.decision.serve.items()
+    ]
 
 
 def routes(results: Results) -> list[list[str]]:
@@ -138,9 +149,10 @@ def floors(results: Results) -> list[list[str]]:
     return [
         [
             floor.kind,
-            floor.load,
+            next((load_words(row) for row in results.rows(floor.kind) if row.load == floor.load), floor.load),
             floor.baseline,
             str(floor.starts),
+            numbers.share(_noise_floor(results, floor), digits=1),
             numbers.share(floor.decode, digits=1),
             numbers.share(floor.aggregate, digits=1),
             numbers.count(floor.identical, floor.identical_n),
@@ -148,6 +160,16 @@ def floors(results: Results) -> list[list[str]]:
         ]
         for floor in results.comparison.floors
     ]
+
+
+def _noise_floor(results: Results, floor: Floor) -> float | None:
+    """What the gains of this cell were held against; None when none was judged."""
+    known = [row.decode.floor for row in results.rows(floor.kind) if _of(row, floor) and row.decode is not None]
+    return max((one for one in known if one is not None), default=None)
+
+
+def _of(row: CellResult, floor: Floor) -> bool:
+    return (row.load, row.against) == (floor.load, floor.baseline)
 
 
 def table(results: Results) -> list[dict[str, Any]]:
@@ -228,7 +250,7 @@ def diagnoses(results: Results) -> dict[str, list[str]]:
     for kind in results.kinds:
         for row in results.rows(kind):
             for finding in row.theory.diagnosis if row.theory else []:
-                where = f"{row.mode} on {kind} at {load_words(row)}"
+                where = f"{row.mode} on {kind} at {at_load(row)}"
                 found.setdefault(finding.hint or _DEFAULT_HINT[finding.severity], []).append(
                     f"{where}: {finding.message}"
                 )
@@ -236,19 +258,13 @@ def diagnoses(results: Results) -> dict[str, list[str]]:
 
 
 def expectations(results: Results) -> list[tuple[str, str]]:
-    """M39, M40: surprises, claims and published results beside what was measured; (what, remark)."""
+    """M39, M40: surprises and claims beside what was measured; (what, remark)."""
     comparison = results.comparison
     out = [(f"Surprise: {s.mode} on {s.kind}", f"{s.message} {s.hint}".strip()) for s in comparison.surprises]
     out += [
         (f"Claim for {match.claim.mode}: “{match.claim.text}” ({match.claim.source})", match.remark)
         for match in comparison.claims
     ]
-    for match in comparison.references:
-        source = match.reference
-        low, high = source.speedup_low, source.speedup_high
-        gain = f"{low:g}×" if low == high else f"{low:g} to {high:g}×"
-        text = f"Published for {source.method} ({source.model}, {source.hardware}): {gain} ({source.source})"
-        out.append((text, f"{match.mode}, {match.kind}, {match.load}: {match.remark}"))
     return out
 
 
@@ -285,6 +301,8 @@ def stack(results: Results) -> list[tuple[str, str]]:
     if made is None:
         return []
     host, engine = made.host, made.engine
+    specs = results.comparison.specs.values()
+    names = {role: one.hub or one.path or one.bundled for spec in specs for role, one in spec.checkpoints.items()}
     out = [
         ("Engine", " ".join(part for part in (engine.software, engine.version, engine.build) if part)),
         ("Image", engine.image or ""),
@@ -294,7 +312,10 @@ def stack(results: Results) -> list[tuple[str, str]]:
         ("CUDA", made.cuda or ""),
         ("Host", f"{host.cpu}, {host.cores} cores, {numbers.gibibytes(host.memory_bytes)}"),
         ("System", f"{host.system}, Python {host.python}" + (f", governor {host.governor}" if host.governor else "")),
-        *((f"Checkpoint: {role}", digest) for role, digest in sorted(made.checkpoints.items())),
+        *(
+            (f"Checkpoint: {role}", ", ".join(part for part in (names.get(role), digest) if part))
+            for role, digest in sorted(made.checkpoints.items())
+        ),
         ("specdec-lab", made.lab),
     ]
     return [(name, value) for name, value in out if value]

@@ -14,6 +14,9 @@ from .guard import Interrupted
 from .lifetime import Job, now
 from .ready import ServerDied, read_log
 
+INTERRUPTED = "interrupted"
+"""The failure's code when a signal ended the session: nothing is to be mended."""
+
 
 @contextmanager
 def recorded(job: Job) -> Iterator[None]:
@@ -21,12 +24,8 @@ def recorded(job: Job) -> Iterator[None]:
     try:
         yield
     except Interrupted as error:
-        _write(
-            job, Failure(**_base(job), code="interrupted", cause=str(error), place=_place(job), fix=_AGAIN, log=None)
-        )
-        raise UserError(
-            f"{error}; the server was stopped.", place=_place(job), fix=_AGAIN, code="interrupted"
-        ) from None
+        _write(job, Failure(**_base(job), code=INTERRUPTED, cause=str(error), place=_place(job), fix=_AGAIN, log=None))
+        raise UserError(f"{error}; the server was stopped.", place=_place(job), fix=_AGAIN, code=INTERRUPTED) from None
     except ServerDied as error:
         raise _explained(job, str(error), "", "", "server_died", error.exit) from None
     except UserError as error:

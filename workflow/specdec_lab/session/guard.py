@@ -58,6 +58,11 @@ class Guard:
         if first and not self._deferring:
             raise Interrupted(number)
 
+    def check(self) -> None:
+        """Raise Interrupted if we were told to end: what failed since then failed for that reason."""
+        if self.told is not None:
+            raise Interrupted(self.told)
+
     def reason(self) -> str | None:
         """Why to end, as a sentence for a partial cell; None as long as nothing told us to."""
         return None if self.told is None else f"interrupted by {signal.Signals(self.told).name}"
@@ -70,5 +75,4 @@ class Guard:
             yield
         finally:
             self._deferring = False
-        if self.told is not None:
-            raise Interrupted(self.told)
+        self.check()

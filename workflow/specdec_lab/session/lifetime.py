@@ -88,6 +88,7 @@ def measure(job: Job, cells: Sequence[MissingCell], guard: Guard, say: Say) -> N
                 measured = measure_cell(_cell_job(job, cell), live.target, live.lifetime, order, watch, guard)
             except CellAborted as error:
                 error.partial.write(job.folder / "partial" / f"{cell.spec.name}.json")
+                guard.check()
                 raise
             _refuse_spoilt(live.running)
             job.store.put(measured)

@@ -28,7 +28,7 @@ def decode_speedup(results: Results, scale: ModeScale) -> Figure | None:
         unit="speedup of P50 decode",
         reading=(
             "How much faster one user's tokens come. Above 1 is faster. Bars are intervals over server starts; the "
-            "grey band is how far the baseline differs from itself, so a point inside it shows no difference. A dashed "
+            "grey band is the noise floor: a point inside it shows no difference. A dashed "
             "line marks the concurrency from which speculation no longer pays."
         ),
         mark_crossover=True,
