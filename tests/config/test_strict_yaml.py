@@ -136,7 +136,17 @@ def test_an_overlay_merges_mappings_replaces_lists_and_keeps_places(written):
 
 @pytest.mark.parametrize(
     "value",
-    ["!env CTX", "{b: !include x.yaml}", "!x {b: 1}", "!x [1]", "!!str 5", '!!int "5"', "!!float 1", "&x !!set {b}", "! 5"],
+    [
+        "!env CTX",
+        "{b: !include x.yaml}",
+        "!x {b: 1}",
+        "!x [1]",
+        "!!str 5",
+        '!!int "5"',
+        "!!float 1",
+        "&x !!set {b}",
+        "! 5",
+    ],
 )
 def test_a_tag_is_refused_and_never_passed_over(written, value):
     with pytest.raises(UserError, match=r"The tag `!.*` means nothing here") as caught:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from ..records.errors import UserError
 from . import models
 from .strict_yaml import Document, KeyPath, key_path, load, overlay
+from .wording import explain
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,9 @@ def load_config(files: Sequence[Path]) -> LoadedConfig:
     try:
         config = models.LabConfig.model_validate(data)
     except ValidationError as error:
-        problems.extend(p for e in error.errors() for p in _problems(e, data))
+        for one in error.errors():
+            path = _real_path(one["loc"], data)
+            problems.append(Problem(path, *explain(one, path)))
     if problems:
         raise ConfigError(problems, document)
     loaded = LoadedConfig(config, document)
@@ -122,39 +125,6 @@ def _known(expected: Any, data: Any, path: KeyPath, problems: list[Problem]) -> 
     return data
 
 
-def _problems(error: Any, data: Any) -> Iterator[Problem]:
-    path = _real_path(error["loc"], data)
-    context = error.get("ctx") or {}
-    match error["type"]:
-        case "missing":
-            key = error["loc"][-1]
-            field = _description(str(key))
-            yield Problem(path, f"`{key}` is missing", f"Add `{key}:`. {field}".strip())
-        case "one_source":
-            yield Problem(path, error["msg"], "See config/README.md, section checkpoints.")
-        case "string_pattern_mismatch":
-            yield Problem(
-                path,
-                f"{error['input']!r} cannot be used as a name",
-                "Use letters, digits, dot, dash and underscore; it becomes part of a path.",
-            )
-        case "string_type":
-            yield Problem(
-                path,
-                f"{error['input']!r} is not text for YAML",
-                f'Quote it: "{_as_written(error["input"])}".',
-            )
-        case "literal_error":
-            yield Problem(path, f"{error['input']!r} is none of {context['expected']}", "Choose one of these.")
-        case _:
-            message = error["msg"].removeprefix("Value error, ")
-            yield Problem(path, f"{message} (given: {error['input']!r})", "Mend the value.")
-
-
-def _as_written(value: Any) -> str:
-    return {True: "true", False: "false"}[value] if isinstance(value, bool) else "null" if value is None else str(value)
-
-
 def _real_path(location: Sequence[str | int], data: Any) -> KeyPath:
     """The part of pydantic's location that exists in the file (it also names union branches and `[key]`)."""
     path: list[str | int] = []
@@ -192,13 +162,6 @@ def _home(block: type[BaseModel]) -> str:
         models.DiffersConfig: "modes.<mode>.differs",
         models.ClaimConfig: "claims[]",
     }.get(block, re.sub("Config$", "", block.__name__).lower())
-
-
-def _description(key: str) -> str:
-    for block in _BLOCKS:
-        if key in block.model_fields:
-            return block.model_fields[key].description or ""
-    return ""
 
 
 def _cross_checks(config: models.LabConfig) -> Iterator[Problem]:

@@ -1,7 +1,7 @@
 """Plain (unquoted) YAML scalars as numbers: what every reader agrees on is read, what readers disagree on is refused.
 
-`1_000`, `0x10`, `0o17`, `010` and `1:30` are numbers for some YAML readers and text for others. Left as text, they would
-reach a server's command line letter by letter (case E2).
+`1_000`, `0x10`, `0o17`, `010` and `1:30` are numbers for some YAML readers and text for others. Left as text, they
+would reach a server's command line letter by letter (case E2).
 """
 
 from __future__ import annotations
