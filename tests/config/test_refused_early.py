@@ -47,3 +47,60 @@ def test_a_file_in_the_place_of_the_results_is_told(tmp_path: Path, monkeypatch:
     (tmp_path / "results" / "mine").write_text("x", encoding="utf-8")
     with pytest.raises(UserError, match=r"A file stands where"):
         load(tmp_path)
+
+
+def refusal(folder: Path, text: str) -> str:
+    path = folder / "mine.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UserError) as caught:
+        Lab.load([path], root=folder)
+    return str(caught.value)
+
+
+THREE = """name: mine
+engine: {software: llama_cpp, launcher: process, gpus: 0}
+checkpoints: {target: {bundled: smollm2-135m-q8_0}}
+modes:
+  baseline: {}
+  ngram: {speculative: {method: ngram-simple}}
+  long: {speculative: {method: ngram-simple, ngram-simple-size-n: 6}}
+"""
+
+
+def test_a_fault_of_a_shared_setting_is_told_once_with_its_line_and_its_modes(tmp_path: Path) -> None:
+    told = refusal(tmp_path, THREE.replace("gpus: 0}", "gpus: 0,\n  args: {threads: 1,\n    paralel: 4}}"))
+    assert told.count("no flag `--paralel`") == 1
+    assert told.startswith("engine.args.paralel: ")
+    assert "mine.yaml:4:" in told
+    assert "modes: baseline, ngram, long" in told
+    assert "faults in the config" not in told
+
+
+def test_a_fault_of_one_modes_own_flags_is_placed_there(tmp_path: Path) -> None:
+    told = refusal(tmp_path, f"{THREE}  other: {{differs: {{why: tried, args: {{paralel: 4}}}}}}\n")
+    assert told.startswith("modes.other.differs.args.paralel: ")
+    assert "mine.yaml:8:" in told
+    assert "  modes: " not in told
+
+
+def test_a_fault_of_a_sweep_is_placed_at_the_sweep_and_that_of_an_option_at_the_option(tmp_path: Path) -> None:
+    swept = "  swept: {speculative: {method: ngram-simple}, sweep: {ngram-simple-size-n: [4, 0]}}\n"
+    assert refusal(tmp_path, THREE + swept).startswith("modes.swept.sweep.ngram-simple-size-n: ")
+    told = refusal(tmp_path, THREE.replace("ngram-simple-size-n: 6", "ngram-simple-size-n: six"))
+    assert told.startswith("modes.long.speculative.ngram-simple-size-n: ")
+
+
+def test_an_endpoint_without_a_url_is_told_once_for_all_its_modes(tmp_path: Path) -> None:
+    attach = "launcher: attach, served_model: m, gpus: 0"
+    text = THREE.replace("launcher: process, gpus: 0", attach)
+    assert refusal(tmp_path, text).count("attach needs a URL") == 1
+    assert "modes: baseline, ngram, long" in refusal(tmp_path, text)
+    told = refusal(tmp_path, text.replace(attach, f"{attach}, base_url: localhost"))
+    assert told.count("is no URL") == 1
+    assert told.startswith("engine.base_url: ")
+
+
+def test_what_is_wrong_with_the_engine_itself_is_not_blamed_on_a_flag(tmp_path: Path) -> None:
+    told = refusal(tmp_path, THREE.replace("llama_cpp", "nim").replace("gpus: 0}", "gpus: 0, args: {a: 1}}"))
+    assert "engine: a NIM runs in its container" in told
+    assert told.count("a NIM runs in its container") == 1

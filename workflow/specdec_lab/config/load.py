@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -25,18 +25,30 @@ class Problem:
     path: KeyPath
     cause: str
     fix: str
+    modes: tuple[str, ...] = ()
+    """The modes that it concerns, where the key is one that modes share."""
+
+
+def _once(problems: Sequence[Problem]) -> list[Problem]:
+    """A fault of a shared setting once, with all its modes, instead of once per mode."""
+    modes: dict[Problem, dict[str, None]] = {}
+    for problem in problems:
+        modes.setdefault(replace(problem, modes=()), {}).update(dict.fromkeys(problem.modes))
+    return [replace(problem, modes=tuple(names)) for problem, names in modes.items()]
 
 
 class ConfigError(UserError):
     """Everything that is wrong with a config, with places."""
 
     def __init__(self, problems: Sequence[Problem], document: Document) -> None:
-        self.problems = list(problems)
+        self.problems = _once(problems)
         lines = []
-        for problem in problems:
+        for problem in self.problems:
             place = document.place(problem.path)
+            concerned = f"\n  modes: {', '.join(problem.modes)}" if problem.modes and problem.path[0] != "modes" else ""
             lines.append(
-                f"{key_path(problem.path) or 'config'}: {problem.cause}\n  where: {place}\n  fix:   {problem.fix}"
+                f"{key_path(problem.path) or 'config'}: {problem.cause}\n  where: {place}\n"
+                f"  fix:   {problem.fix}{concerned}"
             )
         count = f"{len(lines)} faults in the config:\n" if len(lines) > 1 else ""
         super().__init__(count + "\n".join(lines), code="config")
@@ -258,9 +270,12 @@ def _engine_checks(config: models.LabConfig) -> Iterator[Problem]:
         for name, mode in config.modes.items():
             url = mode.base_url or engine.base_url
             if not url:
-                yield Problem(("modes", name), "attach needs a URL", "Give `base_url` here or under `engine`.")
+                fix = "Give `base_url` here, or in each mode if every mode has a server of its own."
+                yield Problem(("engine",), "attach needs a URL", fix, (name,))
             elif not re.match(r"https?://", url):
-                yield Problem(("modes", name), f"{url!r} is no URL", "Write http://host:port.")
+                own = mode.base_url is not None
+                path: KeyPath = ("modes", name, "base_url") if own else ("engine", "base_url")
+                yield Problem(path, f"{url!r} is no URL", "Write http://host:port.", () if own else (name,))
     elif "target" not in config.checkpoints:
         yield Problem(
             ("checkpoints",), "the checkpoint `target` is missing", "Add `target:` with hub, path or bundled."
