@@ -58,7 +58,14 @@ def _config(config: Path | None) -> tuple[Needs, list[Line]]:
         for mode, roles in lab.matrix.roles.items()
         for role, name in roles.items()
     }
-    needs = Needs([s.server for s in sessions.values()], named, lab.results, known=True, asked=lab.asked)
+    needs = Needs(
+        [s.server for s in sessions.values()],
+        named,
+        lab.results,
+        known=True,
+        asked=lab.asked,
+        document=lab.loaded.document,
+    )
     count = f"{len(sessions)} modes, {len(lab.matrix.cells)} cells each, {len(lab.matrix.order)} server starts"
     return needs, [Line(check="config", status="ok", found=f"{config}: {count}")]
 

@@ -63,7 +63,7 @@ def found_checkpoints(needs: Needs) -> Iterator[Line]:
             yield Line(
                 check="checkpoint",
                 status="fail" if missing_path else "warn",
-                found=f"{name}: {error.cause}",
+                found=f"{needs.where('checkpoints', name, 'path') if missing_path else ''}{name}: {error.cause}",
                 fix=error.fix if missing_path else "it is fetched before the first server starts",
             )
         else:
