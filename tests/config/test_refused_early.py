@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -104,3 +105,52 @@ def test_what_is_wrong_with_the_engine_itself_is_not_blamed_on_a_flag(tmp_path: 
     told = refusal(tmp_path, THREE.replace("llama_cpp", "nim").replace("gpus: 0}", "gpus: 0, args: {a: 1}}"))
     assert "engine: a NIM runs in its container" in told
     assert told.count("a NIM runs in its container") == 1
+
+
+def with_context(args: str, more: str = "") -> str:
+    return THREE.replace("gpus: 0}", f"gpus: 0,\n  args: {{{args}}}}}") + more
+
+
+@pytest.mark.parametrize(
+    ("args", "more", "enough"),
+    [
+        ("ctx-size: 64", "workload: {max_tokens: {code: 40, chat: 20, json: 20}}\n", "256"),
+        ("ctx-size: 256", "", "768"),
+        ("ctx-size: 1024, parallel: 4", "", "3072 or more (it is shared among 4 slots)"),
+        ("ctx-size: 4096, parallel: 4, kv-unified: true", "workload: {context_tokens: [9000]}\n", "11776"),
+    ],
+)
+def test_requests_that_cannot_fit_into_the_context_are_refused_with_what_would_do(
+    tmp_path: Path, args: str, more: str, enough: str
+) -> None:
+    told = refusal(tmp_path, with_context(args, more))
+    assert "engine.args.ctx-size: a request of kind `code" in told
+    assert f"Set `ctx-size` to {enough}" in told
+    assert "modes: baseline, long, ngram" in told
+    assert "faults in the config" not in told
+    assert "mine.yaml:3:" in told
+
+
+def test_requests_that_may_not_fit_are_remarked_and_those_that_fit_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    kinds = "workload: {kinds: [code]}\n"
+    path.write_text(with_context("ctx-size: 520", kinds), encoding="utf-8")
+    (remark,) = [one for one in Lab.load([path], root=tmp_path).remarks if "takes about" in one]
+    assert "520 are asked for" in remark
+    path.write_text(with_context("ctx-size: 1024", kinds), encoding="utf-8")
+    assert not [one for one in Lab.load([path], root=tmp_path).remarks if "takes about" in one]
+
+
+def test_only_the_prompts_that_are_sent_count_and_a_cap_shortens_answers(tmp_path: Path) -> None:
+    rows = [
+        {"id": str(n), "kind": "k", "messages": [{"role": "user", "content": "word " * words}], "max_tokens": 50}
+        for n, words in enumerate((10, 4000))
+    ]
+    (tmp_path / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    own = f"workload: {{prompts: {tmp_path / 'own.jsonl'}, requests: "
+    assert "kind `k` takes about" in refusal(
+        tmp_path, with_context("ctx-size: 1024", f"{own}2}}\nload: {{concurrency: [1]}}\n")
+    )
+    path = tmp_path / "mine.yaml"
+    path.write_text(with_context("ctx-size: 1024", f"{own}1}}\nload: {{concurrency: [1]}}\n"), encoding="utf-8")
+    assert set(Lab.load([path], root=tmp_path).modes) == {"baseline", "ngram", "long"}

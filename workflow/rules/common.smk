@@ -34,6 +34,8 @@ onstart:
             LAB.require_here(planned, servers_here=workflow.local_exec)
         except UserError as error:
             raise WorkflowError(str(error))
+        for remark in LAB.remarks:
+            logger.warning(f"note: {remark}")
 
 
 onerror:

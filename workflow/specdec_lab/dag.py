@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import __version__, preflight, prompts
 from .asked import Asked
+from .config import fit
 from .config.load import LoadedConfig, load_config
 from .config.plan import plan
 from .config.resolve import Matrix, resolve
@@ -48,7 +49,17 @@ class Lab:
         w = loaded.config.workload
         kinds = prompts.kinds_of(prompts=w.prompts, seed=w.seed, kinds=w.kinds, context_tokens=w.context_tokens)
         known = prompts.kinds_of(prompts=w.prompts, seed=w.seed, kinds=None, context_tokens=w.context_tokens)
-        made = cls(resolve(loaded, kinds=kinds, known=known), loaded)
+        matrix = resolve(loaded, kinds=kinds, known=known)
+        needed = prompts.needs(
+            prompts=w.prompts,
+            seed=w.seed,
+            kinds=w.kinds,
+            context_tokens=w.context_tokens,
+            requests=w.requests,
+            max_tokens=w.max_tokens,
+        )
+        loaded.refuse(list(fit.problems(matrix, needed)))
+        made = cls(replace(matrix, warnings=[*matrix.warnings, *fit.warnings(matrix, needed)]), loaded)
         _check_folder(Path(made.results))
         return made
 
@@ -63,6 +74,11 @@ class Lab:
         self.loaded.refuse(
             list(preflight.problems(self.matrix, modes=modes, checkpoints=fetched, servers_here=servers_here))
         )
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is to be told before a run begins although it may go on: a sentence each, with what to do about it."""
+        return [f"{one.message} {one.hint}".strip() for one in self.matrix.warnings]
 
     @property
     def results(self) -> str:

@@ -50,6 +50,8 @@ class Matrix:
     roles: dict[str, dict[str, str]]
     """By mode: role -> name of the checkpoint in the config."""
     warnings: list[Finding]
+    origin: dict[str, str]
+    """By mode: the config's mode that it was made of (a sweep makes several)."""
 
     @property
     def results(self) -> str:
@@ -110,6 +112,7 @@ def resolve(loaded: LoadedConfig, *, kinds: list[str], known: list[str]) -> Matr
             counts, baselines=[n for n, s in sessions.items() if s.against is None], seed=config.protocol.seed
         ),
         warnings=list(_warnings(config)),
+        origin=origin,
     )
 
 
@@ -247,8 +250,7 @@ def _finding_path(
             return ("engine",)
         for option in server.args:
             if not found(args={k: v for k, v in server.args.items() if k != option}):
-                own = mode.differs is not None and option in mode.differs.args
-                return ("modes", origin, "differs", "args", option) if own else ("engine", "args", option)
+                return _args_path(config, origin, option)
         return ("engine", "args")
     block = server.speculative
     if block is None:
@@ -257,6 +259,17 @@ def _finding_path(
         if option != "method" and not found(speculative={k: v for k, v in block.items() if k != option}):
             return ("modes", origin, "sweep" if option in (mode.sweep or {}) else "speculative", option)
     return ("modes", origin, "speculative")
+
+
+def _args_path(config: LabConfig, origin: str, option: str) -> KeyPath:
+    differs = config.modes[origin].differs
+    own = differs is not None and option in differs.args
+    return ("modes", origin, "differs", "args", option) if own else ("engine", "args", option)
+
+
+def args_path(matrix: Matrix, mode: str, option: str) -> KeyPath:
+    """Where an argument of this mode's server is written."""
+    return _args_path(matrix.config, matrix.origin[mode], option)
 
 
 def _checkpoint(config: LabConfig, name: str) -> CheckpointSpec:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..records.errors import UserError
 from . import hardware, software, storage
-from .line import Line, Needs
+from .line import Line, Needs, Status
 
 CHECKS: tuple[Callable[[Needs], Iterator[Line]], ...] = (
     hardware.gpu,
@@ -67,7 +67,11 @@ def _config(config: Path | None) -> tuple[Needs, list[Line]]:
         document=lab.loaded.document,
     )
     count = f"{len(sessions)} modes, {len(lab.matrix.cells)} cells each, {len(lab.matrix.order)} server starts"
-    return needs, [Line(check="config", status="ok", found=f"{config}: {count}")]
+    found = [Line(check="config", status="ok", found=f"{config}: {count}")]
+    for one in lab.matrix.warnings:
+        status: Status = "ok" if one.severity == "info" else "warn"
+        found.append(Line(check="config", status=status, found=one.message, fix=one.hint))
+    return needs, found
 
 
 def _failed_sessions(needs: Needs) -> list[Line]:

