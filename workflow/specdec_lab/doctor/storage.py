@@ -27,7 +27,7 @@ def token(needs: Needs) -> Iterator[Line]:
         yield Line(
             check="token",
             status="fail",
-            found=f"no Hugging Face token, and {', '.join(gated)} is gated",
+            found=f"no Hugging Face token, and {', '.join(gated)} {'is' if len(gated) == 1 else 'are'} gated",
             fix="accept the licence on the model's page, make a read token, and set HF_TOKEN",
         )
     elif needs.known:
