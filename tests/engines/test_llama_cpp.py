@@ -62,6 +62,8 @@ def test_c9_a_draft_path_with_spaces_stays_one_argument():
         ({"method": "draft-simple", "model": "head"}, "no checkpoint has the role", "draft"),
         ({"method": "draft-simple", "draft-n-max": 0}, "must be positive", ""),
         ({"method": "draft-simple", "draft-n-max": "many"}, "must be a whole number", ""),
+        ({"method": "draft-simple", "draft-n-max": 4.0}, "must be a whole number", "write 4"),
+        ({"method": "draft-simple", "draft-p-min": "much"}, "must be a number", ""),
         ({"method": "draft-simple", "draft-max": 4}, "removed", "draft-n-max"),
     ],
 )
@@ -70,6 +72,13 @@ def test_m18_a_bad_mode_is_refused_before_any_start(block, text, hint):
     assert [f.code for f in found] == ["bad_speculation"]
     assert text in found[0].message
     assert hint in found[0].hint
+
+
+def test_a_flag_whose_old_name_was_removed_is_taken_under_its_new_one():
+    block = {"method": "draft-simple", "draft-p-min": 0.5}
+    assert ENGINE.problems(server(block), ["target", "draft"]) == []
+    words = argv(server(block))
+    assert words[words.index("--spec-draft-p-min") + 1] == "0.5"
 
 
 def test_a_flag_the_embedded_server_lacks_is_refused_but_not_for_a_full_llama_server():
@@ -87,6 +96,7 @@ def test_a_flag_the_embedded_server_lacks_is_refused_but_not_for_a_full_llama_se
         ({"threads": "many"}, "must be a whole number", ""),
         ({"threads": True}, "must be a whole number", ""),
         ({"ctx-size": 4096.5}, "must be a whole number", ""),
+        ({"ctx-size": 4096.0}, "must be a whole number, not '4096.0'", "write 4096"),
         ({"kv-unified": "yes"}, "must be true or false", ""),
     ],
 )

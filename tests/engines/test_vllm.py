@@ -139,6 +139,15 @@ def test_arguments_that_are_the_labs_own_are_refused(name):
     assert ENGINE.problems(server(args={name: "x"}), [])[0].code == "bad_args"
 
 
+@pytest.mark.parametrize(
+    ("value", "hint"), [(2048.0, "write 2048"), (2048.5, ""), (True, ""), (2048, None), ("8k", None), (None, None)]
+)
+def test_a_whole_number_written_with_a_point_is_refused_before_any_start(value, hint):
+    found = ENGINE.problems(server(args={"max_model_len": value}), ["target"])
+    assert [(f.code, f.hint) for f in found] == ([] if hint is None else [("bad_args", hint)])
+    assert ENGINE.problems(server(args={"gpu-memory-utilization": 1.0}), ["target"]) == []
+
+
 def test_switching_counters_off_is_refused():
     assert "counters" in ENGINE.problems(server(args={"disable-log-stats": True}), [])[0].message
 

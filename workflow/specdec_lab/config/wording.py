@@ -124,7 +124,7 @@ def _number(given: Any, *, whole: bool) -> str:
     if isinstance(given, bool) or not math.isfinite(value):
         return f"Write a {kind}."
     if whole and not value.is_integer():
-        return f"Write a whole number, such as {round(value)}."
+        return f"Write a whole number, such as {math.ceil(value)}."
     return f"Write {int(value) if value.is_integer() else value}{', without quotes' if isinstance(given, str) else ''}."
 
 

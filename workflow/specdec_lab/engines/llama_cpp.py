@@ -18,6 +18,7 @@ from .context import tokens
 from .flags import flags, word
 from .llama_flags import DRAFT_METHODS, METHODS, SERVER_FLAGS, SPECULATION_FLAGS, WORDS, Flag, long_name
 from .nearest import nearest
+from .options import plain_whole
 
 SPECULATION_NAMES = {flag.name: flag for flag in SPECULATION_FLAGS}
 REMOVED = {"draft", "draft-max", "draft-min", "draft-p-min", "spec-ngram-size-n", "spec-ngram-size-m"}
@@ -60,7 +61,7 @@ def _bad_value(option: str, flag: Flag, value: JsonValue) -> Iterable[Finding]:
     """A server flag's value that its kind cannot be. Ranges are llama.cpp's own; -1 often means `you choose`."""
     text = word(value)
     if flag.kind == "whole" and (isinstance(value, bool) or not text.removeprefix("-").isdigit()):
-        yield _finding("bad_args", f"`{option}` must be a whole number, not {text!r}", "")
+        yield _finding("bad_args", f"`{option}` must be a whole number, not {text!r}", plain_whole(value))
     elif flag.kind == "switch" and not isinstance(value, bool):
         yield _finding("bad_args", f"`{option}` must be true or false, not {text!r}", "")
     elif (
@@ -126,7 +127,7 @@ class LlamaCpp:
                 continue
             name = speculation_flag(option)
             flag = SPECULATION_NAMES.get(name)
-            if name.removeprefix("spec-") in REMOVED or long_name(option) in REMOVED:
+            if flag is None and (name.removeprefix("spec-") in REMOVED or long_name(option) in REMOVED):
                 yield _finding(
                     "bad_speculation", f"`{option}` was removed from llama.cpp", "use `draft-n-max` and its kin"
                 )
@@ -249,7 +250,8 @@ def _not_positive(value: JsonValue) -> bool:
 
 def _bad_number(option: str, kind: str, value: JsonValue) -> Iterable[Finding]:
     if isinstance(value, bool) or not isinstance(value, int if kind == "whole" else int | float):
-        yield _finding("bad_speculation", f"`{option}` must be a {kind} number, not {word(value)}", "")
+        wanted = "whole number" if kind == "whole" else "number"
+        yield _finding("bad_speculation", f"`{option}` must be a {wanted}, not {word(value)}", plain_whole(value))
     elif value < 0 or (value == 0 and option.endswith(("n-max", "size-n", "size-m", "n-match"))):
         yield _finding("bad_speculation", f"`{option}` must be positive, not {word(value)}", "")
 

@@ -22,6 +22,11 @@ def bad_args(message: str, hint: str = "") -> Finding:
     return Finding(code="bad_args", severity="error", message=message, hint=hint)
 
 
+def plain_whole(value: JsonValue) -> str:
+    """The hint for an option that takes whole numbers and was given 4096.0; empty for other values."""
+    return f"write {int(value)}" if isinstance(value, float) and value.is_integer() else ""
+
+
 @dataclass(frozen=True)
 class Option:
     """What one option may be."""
@@ -47,7 +52,8 @@ class Option:
     def _number(self, name: str, value: JsonValue) -> Iterator[Finding]:
         wanted = int if self.kind == "whole" else (int, float)
         if isinstance(value, bool) or not isinstance(value, wanted):
-            yield bad_speculation(f"`{name}` must be a {self.kind} number, not {word(value)}")
+            kind = "whole number" if self.kind == "whole" else "number"
+            yield bad_speculation(f"`{name}` must be a {kind}, not {word(value)}", plain_whole(value))
             return
         assert isinstance(value, int | float)
         if self.least is not None and value < self.least:

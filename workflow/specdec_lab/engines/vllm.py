@@ -12,8 +12,8 @@ from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http, vllm_log, vllm_speculation
 from .context import tokens
-from .flags import flags
-from .options import bad_args
+from .flags import flags, word
+from .options import bad_args, plain_whole
 
 OWN_ARGS = {
     "model": "it is the checkpoint `target`",
@@ -34,6 +34,18 @@ FAIR_DEFAULTS: dict[str, JsonValue] = {
     "generation-config": "vllm",  # D5: no sampling defaults out of the model's folder
 }
 MEASURING_ONLY = {"enable-prefix-caching", "seed"}
+WHOLE = {
+    "max-model-len",
+    "max-num-seqs",
+    "max-num-batched-tokens",
+    "max-cudagraph-capture-size",
+    "tensor-parallel-size",
+    "pipeline-parallel-size",
+    "data-parallel-size",
+    "block-size",
+    "seed",
+}
+"""Flags for which vLLM refuses 4096.0. Text is left to vLLM, which reads `8k` for some of them."""
 SHORT = {"tp": "tensor-parallel-size", "pp": "pipeline-parallel-size", "dp": "data-parallel-size", "q": "quantization"}
 
 
@@ -73,6 +85,8 @@ class Vllm:
                 yield bad_args(f"`{option}` may not stand among the server's args", OWN_ARGS[name])
             elif name == "disable-log-stats" and value:
                 yield bad_args(f"`{option}` switches the counters off", "leave it out: acceptance comes from them")
+            elif name in WHOLE and isinstance(value, bool | float):
+                yield bad_args(f"`{option}` must be a whole number, not {word(value)}", plain_whole(value))
 
     def context(self, spec: ServerSpec) -> int | None:
         """`max-model-len`; None where it is left to the model or written in vLLM's own way (`8k`)."""
