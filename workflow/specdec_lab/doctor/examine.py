@@ -76,7 +76,7 @@ def _config(config: Path | None) -> tuple[Needs, list[Line]]:
 
 def _failed_sessions(needs: Needs) -> list[Line]:
     """What failed in the last run of this config, with cause and fix."""
-    from ..session.aftermath import failures
+    from ..session.aftermath import failures, together
 
     if not needs.known:
         return []
@@ -84,8 +84,8 @@ def _failed_sessions(needs: Needs) -> list[Line]:
         Line(
             check="last run",
             status="warn",
-            found=f"mode {failure.mode}, replicate {failure.replicate}: {failure.cause}",
-            fix=failure.fix,
+            found=f"{who}: {same[0].cause}",
+            fix=same[0].fix,
         )
-        for failure in failures(Path(needs.results), needs.asked)
+        for who, same in together(failures(Path(needs.results), needs.asked))
     ]
