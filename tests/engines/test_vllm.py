@@ -92,6 +92,7 @@ def test_m18_what_is_wrong_is_said_before_any_start(change, text, hint):
         del block["prompt_lookup_max"]
     found = problems(block)
     assert any(text in f.message and hint in f.hint for f in found), found
+    assert all(f.hint for f in found), "every fault says how to mend it"
 
 
 def test_versions_gate_methods_and_options():
@@ -140,7 +141,15 @@ def test_arguments_that_are_the_labs_own_are_refused(name):
 
 
 @pytest.mark.parametrize(
-    ("value", "hint"), [(2048.0, "write 2048"), (2048.5, ""), (True, ""), (2048, None), ("8k", None), (None, None)]
+    ("value", "hint"),
+    [
+        (2048.0, "write 2048"),
+        (2048.5, "write a whole number"),
+        (True, "write a whole number"),
+        (2048, None),
+        ("8k", None),
+        (None, None),
+    ],
 )
 def test_a_whole_number_written_with_a_point_is_refused_before_any_start(value, hint):
     found = ENGINE.problems(server(args={"max_model_len": value}), ["target"])

@@ -17,6 +17,7 @@ from .config import fit
 from .config.load import LoadedConfig, load_config
 from .config.plan import plan
 from .config.resolve import Matrix, resolve
+from .prompts.need import needs
 from .provenance import code
 from .records.base import canonical
 from .records.errors import UserError
@@ -50,7 +51,7 @@ class Lab:
         kinds = prompts.kinds_of(prompts=w.prompts, seed=w.seed, kinds=w.kinds, context_tokens=w.context_tokens)
         known = prompts.kinds_of(prompts=w.prompts, seed=w.seed, kinds=None, context_tokens=w.context_tokens)
         matrix = resolve(loaded, kinds=kinds, known=known)
-        needed = prompts.needs(
+        needed = needs(
             prompts=w.prompts,
             seed=w.seed,
             kinds=w.kinds,

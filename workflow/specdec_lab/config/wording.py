@@ -56,7 +56,8 @@ def explain(error: Mapping[str, Any], path: KeyPath) -> tuple[str, str]:
         key = str(error["loc"][-1])
         return f"`{key}` is missing", f"Add `{key}:`. {_description((*path, key))}".strip()
     if kind == "one_source":
-        return error["msg"], "See config/README.md, section checkpoints."
+        one = BLOCK_EXAMPLES[models.CheckpointConfig]
+        return error["msg"], f"Keep one of them, or write for example `{_key(path)}: {one}`."
     if kind == "string_pattern_mismatch":
         return (
             f"{given!r} cannot be used as a name",

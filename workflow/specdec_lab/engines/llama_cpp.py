@@ -63,7 +63,7 @@ def _bad_value(option: str, flag: Flag, value: JsonValue) -> Iterable[Finding]:
     if flag.kind == "whole" and (isinstance(value, bool) or not text.removeprefix("-").isdigit()):
         yield _finding("bad_args", f"`{option}` must be a whole number, not {text!r}", plain_whole(value))
     elif flag.kind == "switch" and not isinstance(value, bool):
-        yield _finding("bad_args", f"`{option}` must be true or false, not {text!r}", "")
+        yield _finding("bad_args", f"`{option}` must be true or false, not {text!r}", "write true or false")
     elif (
         flag.kind in WORDS
         and text not in WORDS[flag.kind]
@@ -133,7 +133,7 @@ class LlamaCpp:
                 )
             elif name.startswith("spec-synth-"):
                 if _not_positive(value):
-                    yield _finding("bad_speculation", f"`{option}` must be positive", "")
+                    yield _finding("bad_speculation", f"`{option}` must be positive", "write more than 0")
             elif flag is None:
                 options = [f.name.removeprefix("spec-") for f in SPECULATION_FLAGS if set(f.methods) & set(names)]
                 yield _finding("bad_speculation", f"unknown option `{option}`", nearest(option, options))
@@ -251,9 +251,10 @@ def _not_positive(value: JsonValue) -> bool:
 def _bad_number(option: str, kind: str, value: JsonValue) -> Iterable[Finding]:
     if isinstance(value, bool) or not isinstance(value, int if kind == "whole" else int | float):
         wanted = "whole number" if kind == "whole" else "number"
-        yield _finding("bad_speculation", f"`{option}` must be a {wanted}, not {word(value)}", plain_whole(value))
+        hint = plain_whole(value) if kind == "whole" else "write a number"
+        yield _finding("bad_speculation", f"`{option}` must be a {wanted}, not {word(value)}", hint)
     elif value < 0 or (value == 0 and option.endswith(("n-max", "size-n", "size-m", "n-match"))):
-        yield _finding("bad_speculation", f"`{option}` must be positive, not {word(value)}", "")
+        yield _finding("bad_speculation", f"`{option}` must be positive, not {word(value)}", "write 1 or more")
 
 
 ENGINE = LlamaCpp()

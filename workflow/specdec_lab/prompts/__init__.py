@@ -10,19 +10,16 @@ from .chosen import kinds_of, select, workload
 from .files import digest, load, write
 from .generated import KINDS, generate
 from .longer import kind_name, longer
-from .need import Need, needs
 from .warmup import warmup_for
 
 __all__ = [
     "KINDS",
-    "Need",
     "digest",
     "generate",
     "kind_name",
     "kinds_of",
     "load",
     "longer",
-    "needs",
     "select",
     "warmup_for",
     "workload",
