@@ -74,6 +74,8 @@ def test_each_way_in_which_a_program_cannot_be_started_is_told_with_its_mend(tmp
         ("no-such-program", "on PATH", "full path"),
         (str(tmp_path / "none"), "does not exist", "Check the path"),
         (str(tmp_path), "is a folder", "program in it"),
+        ("~/venv/bin/vllm", "no program", "not expanded"),
+        ("$HOME/venv/bin/vllm", "no program", "not expanded"),
         (str(plain), "may not be executed", "chmod +x"),
         (str(script), "asks for /no/such/python3", "Install it anew"),
     ):

@@ -26,6 +26,11 @@ def fault(program: str) -> tuple[str, str] | None:
             fix = "Install it anew where it is: an environment that was copied or moved does not work."
             return f"the program {program!r} asks for {wanted}, which does not exist", fix
         return None
+    if program.startswith("~") or "$" in program:
+        return (
+            f"there is no program {program!r}",
+            "Write the path out: `~` and variables are not expanded in a command.",
+        )
     path = Path(program)
     if path.name == program:
         return f"there is no program {program!r} on PATH", "Install it, or name it by its full path under `command:`."
