@@ -8,11 +8,14 @@
 ARG BASE_IMAGE=vllm/vllm-openai:v0.33.0
 
 FROM ${BASE_IMAGE} AS built
+# The official image has both, because it compiles kernels as it runs; it does not promise them.
+RUN command -v g++ >/dev/null && test -e "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" \
+    || { apt-get update -qq && apt-get install -y -qq --no-install-recommends g++ python3-dev && rm -rf /var/lib/apt/lists/*; }
 COPY fetch_sdist.py /
 RUN python3 /fetch_sdist.py arctic-inference 0.1.1 \
         36857e2fbe3ead34821a04be98dfab95086050c1e38199c8fdfe308234fdcf63 /source.tar.gz \
     && python3 -m venv /tools \
-    && /tools/bin/pip install --no-cache-dir --disable-pip-version-check cmake ninja nanobind==2.9.2
+    && /tools/bin/pip install --no-cache-dir --disable-pip-version-check cmake==3.31.10 ninja==1.13.0 nanobind==2.9.2
 RUN mkdir /work && tar -C /work --strip-components=1 -xzf /source.tar.gz \
     && export PATH="/tools/bin:$PATH" \
     && cmake -S /work/csrc/suffix_decoding -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release \
@@ -25,3 +28,5 @@ RUN mkdir /work && tar -C /work --strip-components=1 -xzf /source.tar.gz \
 FROM ${BASE_IMAGE}
 COPY --from=built /package /opt/suffix
 ENV PYTHONPATH=/opt/suffix
+# What vLLM imports at the first draft: a fault shows here and not in a server's start.
+RUN python3 -c "from arctic_inference.suffix_decoding import SuffixDecodingCache"

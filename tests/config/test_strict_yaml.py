@@ -1,5 +1,6 @@
 """A config file is read as it was meant, or refused with its place (cases E1, E2)."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,48 @@ def test_e2_numbers_are_numbers(written):
     data = load(written("a: 1e-3\nb: 1.5e3\nc: 1.0e5\nd: .5\ne: 12\nf: 0.90\n")).data
     assert data == {"a": 0.001, "b": 1500.0, "c": 100000.0, "d": 0.5, "e": 12, "f": 0.9}
     assert type(data["e"]) is int
+
+
+def test_e2_a_whole_number_with_an_exponent_is_whole_and_a_point_stays_a_point(written):
+    data = load(written("a: 1e3\nb: 64.0\nc: +5\nd: 1e20\ne: .5\n")).data
+    assert {key: (value, type(value)) for key, value in data.items()} == {
+        "a": (1000, int),
+        "b": (64.0, float),
+        "c": (5, int),
+        "d": (1e20, float),
+        "e": (0.5, float),
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "instead"),
+    [
+        ("1_000", "Write 1000,"),
+        ("-1_000", "Write -1000,"),
+        ("1__0", "Write 10,"),
+        ("1_000.5", "Write 1000.5,"),
+        ("0x10", "Write 16,"),
+        ("0o17", "Write 15,"),
+        ("0b101", "Write 5,"),
+        ("012", "Write 12 without"),
+        ("1:30", "Quote it"),
+    ],
+)
+def test_e2_what_readers_take_for_different_numbers_is_refused_with_the_plain_number(written, value, instead):
+    for text in (f"engine:\n  args: {{ctx-size: {value}}}\n", f"engine:\n  args:\n    ctx-size: {value}\n"):
+        with pytest.raises(UserError, match="YAML readers") as caught:
+            load(written(text))
+        assert instead in caught.value.fix
+        assert f'"{value}"' in caught.value.fix
+        assert re.search(r"a\.yaml:[23]:", caught.value.place)
+    assert load(written(f'a: "{value}"\n')).data == {"a": value}
+
+
+def test_e2_thousands_with_a_comma_are_refused_and_lists_are_not(written):
+    with pytest.raises(UserError) as caught:
+        load(written("a: 1,000\n"))
+    assert "Write 1000," in caught.value.fix
+    assert load(written("a: [1, 2]\nb: {c: 1, d: 2}\ne: 127.0.0.1:8000\nf: x:1\n")).data["e"] == "127.0.0.1:8000"
 
 
 def test_e2_words_of_yaml_1_1_are_booleans_as_values_and_refused_as_names(written):
@@ -49,8 +92,9 @@ def test_e2_a_tab_shows_its_line(written):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: 012\n", "starts with a zero"),
-        ("a: .nan\n", "not a number"),
+        ("a: .nan\n", "not a finite number"),
+        ("a: -.INF\n", "not a finite number"),
+        ("a: 1e400\n", "too large for a number"),
         ("a: [1\n", "Not valid YAML"),
         ("- 1\n", "must be a mapping"),
         ("", "empty"),
@@ -90,10 +134,29 @@ def test_an_overlay_merges_mappings_replaces_lists_and_keeps_places(written):
     assert ("a", "z", 1) not in both.places
 
 
-@pytest.mark.parametrize("text", ["a: !env CTX\n", "a: {b: !include x.yaml}\n", "a: !x {b: 1}\n", "a: !x [1]\n"])
-def test_a_tag_is_refused_and_never_read_as_text(written, text):
-    with pytest.raises(UserError, match=r"means nothing here"):
-        load(written(text))
+@pytest.mark.parametrize(
+    "value",
+    [
+        "!env CTX",
+        "{b: !include x.yaml}",
+        "!x {b: 1}",
+        "!x [1]",
+        "!!str 5",
+        '!!int "5"',
+        "!!float 1",
+        "&x !!set {b}",
+        "! 5",
+    ],
+)
+def test_a_tag_is_refused_and_never_passed_over(written, value):
+    with pytest.raises(UserError, match=r"The tag `!.*` means nothing here") as caught:
+        load(written(f"z: 1\na: {value}\n"))
+    assert "a.yaml:2:" in caught.value.place
+    assert "tag:yaml.org" not in str(caught.value)
+
+
+def test_what_only_looks_like_a_tag_is_text(written):
+    assert load(written("a: '!!str 5'\nb: |\n  !x\n")).data == {"a": "!!str 5", "b": "!x\n"}
 
 
 @pytest.mark.parametrize("text", ["a: |\n  x\n  \ty\n"])

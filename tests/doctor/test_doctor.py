@@ -40,6 +40,17 @@ def test_a_machine_with_nothing_gets_lines_with_fixes_and_no_failure(tmp_path):
     assert {"config", "Docker", "ports", "disk"} <= {line["check"] for line in answer["lines"]}
 
 
+def test_an_empty_environment_gets_a_line_for_each_thing_that_is_missing(tmp_path):
+    workflow = str(Path(__file__).parents[2] / "workflow")
+    done = subprocess.run(
+        RUN, cwd=tmp_path, env={"PATH": "/nowhere", "PYTHONPATH": workflow}, capture_output=True, text=True, timeout=60
+    )
+    assert "Traceback" not in done.stdout + done.stderr
+    checks = [line.split()[1] for line in done.stdout.splitlines() if line.startswith(("ok  ", "warn", "FAIL"))]
+    assert {"config", "GPU", "Docker", "ports", "token", "disk"} <= set(checks)
+    assert "could not look" not in done.stdout
+
+
 def test_a_config_for_this_machine_is_ready_and_one_with_a_missing_model_is_not(tmp_path):
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
     (tmp_path / "c.yaml").write_text(CONFIG % "model.gguf")
@@ -49,7 +60,17 @@ def test_a_config_for_this_machine_is_ready_and_one_with_a_missing_model_is_not(
     (tmp_path / "c.yaml").write_text(CONFIG % "missing.gguf")
     done = doctor("--config", "c.yaml", cwd=tmp_path)
     assert done.returncode == 1
-    assert "no such checkpoint: missing.gguf" in done.stdout
+    assert "c.yaml:4: target: there is no such checkpoint: missing.gguf" in done.stdout
+
+
+def test_a_missing_program_is_told_at_its_line_once(tmp_path):
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    text = (CONFIG % "model.gguf").replace("gpus: 0}", "gpus: 0,\n  command: [no-such-server]}")
+    (tmp_path / "c.yaml").write_text(text)
+    done = doctor("--config", "c.yaml", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout.count("FAIL  program") == 1
+    assert "c.yaml:4: there is no program 'no-such-server' on PATH" in done.stdout
 
 
 def test_a_broken_config_is_one_failing_line_and_the_machine_is_looked_at_all_the_same(tmp_path):

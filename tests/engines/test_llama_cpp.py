@@ -63,6 +63,8 @@ def test_c9_a_draft_path_with_spaces_stays_one_argument():
         ({"method": "draft-simple", "model": "head"}, "no checkpoint has the role", "draft"),
         ({"method": "draft-simple", "draft-n-max": 0}, "must be positive", ""),
         ({"method": "draft-simple", "draft-n-max": "many"}, "must be a whole number", ""),
+        ({"method": "draft-simple", "draft-n-max": 4.0}, "must be a whole number", "write 4"),
+        ({"method": "draft-simple", "draft-p-min": "much"}, "must be a number", ""),
         ({"method": "draft-simple", "draft-max": 4}, "removed", "draft-n-max"),
     ],
 )
@@ -71,6 +73,14 @@ def test_m18_a_bad_mode_is_refused_before_any_start(block, text, hint):
     assert [f.code for f in found] == ["bad_speculation"]
     assert text in found[0].message
     assert hint in found[0].hint
+    assert found[0].hint, "every fault says how to mend it"
+
+
+def test_a_flag_whose_old_name_was_removed_is_taken_under_its_new_one():
+    block = {"method": "draft-simple", "draft-p-min": 0.5}
+    assert ENGINE.problems(server(block), ["target", "draft"]) == []
+    words = argv(server(block))
+    assert words[words.index("--spec-draft-p-min") + 1] == "0.5"
 
 
 def test_a_flag_the_embedded_server_lacks_is_refused_but_not_for_a_full_llama_server():
@@ -86,8 +96,11 @@ def test_a_flag_the_embedded_server_lacks_is_refused_but_not_for_a_full_llama_se
         ({"cache-type-v": True}, "cannot be", ""),
         ({"flash-attn": "of"}, "cannot be 'of'", "off"),
         ({"threads": "many"}, "must be a whole number", ""),
+        ({"threads": "0x10"}, "must be a whole number", "write 16"),
+        ({"threads": "1_0"}, "must be a whole number", "write 10"),
         ({"threads": True}, "must be a whole number", ""),
         ({"ctx-size": 4096.5}, "must be a whole number", ""),
+        ({"ctx-size": 4096.0}, "must be a whole number, not '4096.0'", "write 4096"),
         ({"kv-unified": "yes"}, "must be true or false", ""),
     ],
 )
@@ -96,6 +109,7 @@ def test_a_value_that_a_flag_cannot_have_is_refused_before_any_start(args, text,
     assert [f.code for f in found] == ["bad_args"]
     assert text in found[0].message
     assert hint in found[0].hint
+    assert found[0].hint, "every fault says how to mend it"
 
 
 def test_values_that_flags_can_have_are_taken():

@@ -93,6 +93,7 @@ def test_m18_what_is_wrong_is_said_before_any_start(change, text, hint):
         del block["prompt_lookup_max"]
     found = problems(block)
     assert any(text in f.message and hint in f.hint for f in found), found
+    assert all(f.hint for f in found), "every fault says how to mend it"
 
 
 def test_versions_gate_methods_and_options():
@@ -138,6 +139,23 @@ def test_m17_flags_are_the_same_in_every_mode_and_fair_by_default():
 @pytest.mark.parametrize("name", ["port", "speculative_config", "served-model-name", "model", "api-key"])
 def test_arguments_that_are_the_labs_own_are_refused(name):
     assert ENGINE.problems(server(args={name: "x"}), [])[0].code == "bad_args"
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        (2048.0, "write 2048"),
+        (2048.5, "write a whole number"),
+        (True, "write a whole number"),
+        (2048, None),
+        ("8k", None),
+        (None, None),
+    ],
+)
+def test_a_whole_number_written_with_a_point_is_refused_before_any_start(value, hint):
+    found = ENGINE.problems(server(args={"max_model_len": value}), ["target"])
+    assert [(f.code, f.hint) for f in found] == ([] if hint is None else [("bad_args", hint)])
+    assert ENGINE.problems(server(args={"gpu-memory-utilization": 1.0}), ["target"]) == []
 
 
 def test_switching_counters_off_is_refused():

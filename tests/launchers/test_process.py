@@ -175,6 +175,6 @@ def test_thread_limits_of_snakemake_and_secrets_do_not_reach_the_server(tmp_path
 
 
 def test_a_missing_program_is_a_user_error_and_leaves_no_trace(tmp_path):
-    with pytest.raises(UserError, match="is not there"):
+    with pytest.raises(UserError, match="does not exist"):
         launchers.get("process").start(LaunchPlan(name="t", argv=["/no/such/program"], log=tmp_path / "l"))
     assert not (tmp_path / "state").exists()

@@ -22,6 +22,22 @@ wildcard_constraints:
     replicate=r"\d+",
 
 
+# The first moment of a real run. Not when the config is read: a dry run, or a look at finished results on a machine
+# that has no engine, needs no program and no checkpoint.
+onstart:
+    if not workflow.touch:
+        planned = [
+            (job.rule.name, job.wildcards_dict)
+            for job in workflow.dag.needrun_jobs()
+        ]
+        try:
+            LAB.require_here(planned, servers_here=workflow.local_exec)
+        except UserError as error:
+            raise WorkflowError(str(error))
+        for remark in LAB.remarks:
+            logger.warning(f"note: {remark}")
+
+
 onerror:
     from specdec_lab.session.aftermath import after_error
 

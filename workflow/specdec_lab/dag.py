@@ -6,15 +6,17 @@ again exactly when what it depends on has changed (see docs/architecture.md, sec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from . import __version__, prompts
+from . import __version__, preflight, prompts
 from .asked import Asked
-from .config.load import load_config
+from .config import fit
+from .config.load import LoadedConfig, load_config
 from .config.plan import plan
 from .config.resolve import Matrix, resolve
+from .prompts.need import needs
 from .provenance import code
 from .records.base import canonical
 from .records.errors import UserError
@@ -29,6 +31,7 @@ class Lab:
     """One configured matrix, seen by the workflow."""
 
     matrix: Matrix
+    loaded: LoadedConfig
 
     @classmethod
     def load(cls, files: Sequence[str | Path], *, root: Path, overrides: dict[str, object] | None = None) -> Lab:
@@ -47,9 +50,36 @@ class Lab:
         w = loaded.config.workload
         kinds = prompts.kinds_of(prompts=w.prompts, seed=w.seed, kinds=w.kinds, context_tokens=w.context_tokens)
         known = prompts.kinds_of(prompts=w.prompts, seed=w.seed, kinds=None, context_tokens=w.context_tokens)
-        made = cls(resolve(loaded, kinds=kinds, known=known))
+        matrix = resolve(loaded, kinds=kinds, known=known)
+        needed = needs(
+            prompts=w.prompts,
+            seed=w.seed,
+            kinds=w.kinds,
+            context_tokens=w.context_tokens,
+            requests=w.requests,
+            max_tokens=w.max_tokens,
+        )
+        loaded.refuse(list(fit.problems(matrix, needed)))
+        made = cls(replace(matrix, warnings=[*matrix.warnings, *fit.warnings(matrix, needed)]), loaded)
         require_writable(Path(made.results), "of the results", "give the config another `name`")
         return made
+
+    def require_here(self, jobs: Iterable[tuple[str, Mapping[str, str]]], *, servers_here: bool) -> None:
+        """Refuse a run that is about to begin if this machine lacks what it needs; ConfigError names file and line.
+
+        `jobs` are the rules, with their wildcards, that are going to run: what is done already needs nothing any more.
+        """
+        planned = list(jobs)
+        modes = list(dict.fromkeys(named["mode"] for rule, named in planned if rule == "session"))
+        fetched = [named["checkpoint"] for rule, named in planned if rule == "checkpoint"]
+        self.loaded.refuse(
+            list(preflight.problems(self.matrix, modes=modes, checkpoints=fetched, servers_here=servers_here))
+        )
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is to be told before a run begins although it may go on: a sentence each, with what to do about it."""
+        return [f"{one.message} {one.hint}".strip() for one in self.matrix.warnings]
 
     @property
     def results(self) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from .. import engines
+from ..engines import context
 from ..engines.ledger import ledger
 from ..records.base import Finding
 from ..records.comparison import Confounder
@@ -78,6 +80,18 @@ def confounders(sessions: Iterable[Session], against: Mapping[str, str | None]) 
         if base is not None and mode in facts and base in facts
         for entry in ledger(facts[base], facts[mode])
     ]
+
+
+def other_contexts(sessions: Iterable[Session]) -> list[Finding]:
+    """B3: servers that ran with another context per request than the config asks for, each change with its modes."""
+    modes: dict[str, dict[str, None]] = {}
+    for session in sessions:
+        server = session.spec.server
+        facts = session.lifetimes[-1].facts if session.lifetimes else {}
+        told = context.changed(engines.get(server.engine), server, facts)
+        if told is not None:
+            modes.setdefault(told, {})[session.mode] = None
+    return [finding("context_changed", f"{told} Modes: {', '.join(names)}.") for told, names in modes.items()]
 
 
 def _word(value: object) -> str:

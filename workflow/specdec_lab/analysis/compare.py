@@ -19,7 +19,7 @@ from ..records.spec import CellSpec, SessionSpec
 from ..records.stack import Stack
 from ..records.verdict import Verdict
 from .cells import Heat, Measured
-from .comparable import confounders
+from .comparable import confounders, other_contexts
 from .curves import curves
 from .findings import finding
 from .group import Ties, judge_group
@@ -64,7 +64,7 @@ def judge(folder: Source, ties: Ties) -> Comparison:
         starts=seen.starts(),
         failed=_failed(folder, results),
         confounders=confounders(folder.sessions, against),
-        findings=[*_whole_run(folder, floors), *side_by_side(folder.sessions)],
+        findings=[*_whole_run(folder, floors), *side_by_side(folder.sessions), *other_contexts(folder.sessions)],
         stack=seen.stack,
         specs=seen.specs,
     )

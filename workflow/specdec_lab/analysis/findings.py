@@ -31,6 +31,7 @@ CODES: dict[str, Meaning] = {
     "no_baseline": Meaning("error", "Measure the baseline for this workload and load."),
     "client_differs": Meaning("warn", "The measuring code changed between the two; measure the older one again."),
     "summary_disagrees": Meaning("warn", "The rows count. Was the file edited or cut?"),
+    "context_changed": Meaning("info", "Ask for that size, so that the config says what ran."),
     # What was not measured
     "failed_mode": Meaning("error", "See the mode's failure and its server log."),
     "missing_cell": Meaning("error", "Run the workflow again; it measures what is missing."),

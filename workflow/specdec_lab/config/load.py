@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -15,6 +15,7 @@ from ..nearest import closest
 from ..records.errors import UserError
 from . import models
 from .strict_yaml import Document, KeyPath, key_path, load, overlay
+from .wording import explain
 
 
 @dataclass(frozen=True)
@@ -24,18 +25,30 @@ class Problem:
     path: KeyPath
     cause: str
     fix: str
+    modes: tuple[str, ...] = ()
+    """The modes that it concerns, where the key is one that modes share."""
+
+
+def _once(problems: Sequence[Problem]) -> list[Problem]:
+    """A fault of a shared setting once, with all its modes, instead of once per mode."""
+    modes: dict[Problem, dict[str, None]] = {}
+    for problem in problems:
+        modes.setdefault(replace(problem, modes=()), {}).update(dict.fromkeys(problem.modes))
+    return [replace(problem, modes=tuple(names)) for problem, names in modes.items()]
 
 
 class ConfigError(UserError):
     """Everything that is wrong with a config, with places."""
 
     def __init__(self, problems: Sequence[Problem], document: Document) -> None:
-        self.problems = list(problems)
+        self.problems = _once(problems)
         lines = []
-        for problem in problems:
+        for problem in self.problems:
             place = document.place(problem.path)
+            concerned = f"\n  modes: {', '.join(problem.modes)}" if problem.modes and problem.path[0] != "modes" else ""
             lines.append(
-                f"{key_path(problem.path) or 'config'}: {problem.cause}\n  where: {place}\n  fix:   {problem.fix}"
+                f"{key_path(problem.path) or 'config'}: {problem.cause}\n  where: {place}\n"
+                f"  fix:   {problem.fix}{concerned}"
             )
         count = f"{len(lines)} faults in the config:\n" if len(lines) > 1 else ""
         super().__init__(count + "\n".join(lines), code="config")
@@ -65,7 +78,9 @@ def load_config(files: Sequence[Path]) -> LoadedConfig:
     try:
         config = models.LabConfig.model_validate(data)
     except ValidationError as error:
-        problems.extend(p for e in error.errors() for p in _problems(e, data))
+        for one in error.errors():
+            path = _real_path(one["loc"], data)
+            problems.append(Problem(path, *explain(one, path)))
     if problems:
         raise ConfigError(problems, document)
     loaded = LoadedConfig(config, document)
@@ -122,39 +137,6 @@ def _known(expected: Any, data: Any, path: KeyPath, problems: list[Problem]) -> 
     return data
 
 
-def _problems(error: Any, data: Any) -> Iterator[Problem]:
-    path = _real_path(error["loc"], data)
-    context = error.get("ctx") or {}
-    match error["type"]:
-        case "missing":
-            key = error["loc"][-1]
-            field = _description(str(key))
-            yield Problem(path, f"`{key}` is missing", f"Add `{key}:`. {field}".strip())
-        case "one_source":
-            yield Problem(path, error["msg"], "See config/README.md, section checkpoints.")
-        case "string_pattern_mismatch":
-            yield Problem(
-                path,
-                f"{error['input']!r} cannot be used as a name",
-                "Use letters, digits, dot, dash and underscore; it becomes part of a path.",
-            )
-        case "string_type":
-            yield Problem(
-                path,
-                f"{error['input']!r} is not text for YAML",
-                f'Quote it: "{_as_written(error["input"])}".',
-            )
-        case "literal_error":
-            yield Problem(path, f"{error['input']!r} is none of {context['expected']}", "Choose one of these.")
-        case _:
-            message = error["msg"].removeprefix("Value error, ")
-            yield Problem(path, f"{message} (given: {error['input']!r})", "Mend the value.")
-
-
-def _as_written(value: Any) -> str:
-    return {True: "true", False: "false"}[value] if isinstance(value, bool) else "null" if value is None else str(value)
-
-
 def _real_path(location: Sequence[str | int], data: Any) -> KeyPath:
     """The part of pydantic's location that exists in the file (it also names union branches and `[key]`)."""
     path: list[str | int] = []
@@ -192,13 +174,6 @@ def _home(block: type[BaseModel]) -> str:
         models.DiffersConfig: "modes.<mode>.differs",
         models.ClaimConfig: "claims[]",
     }.get(block, re.sub("Config$", "", block.__name__).lower())
-
-
-def _description(key: str) -> str:
-    for block in _BLOCKS:
-        if key in block.model_fields:
-            return block.model_fields[key].description or ""
-    return ""
 
 
 def _cross_checks(config: models.LabConfig) -> Iterator[Problem]:
@@ -295,9 +270,12 @@ def _engine_checks(config: models.LabConfig) -> Iterator[Problem]:
         for name, mode in config.modes.items():
             url = mode.base_url or engine.base_url
             if not url:
-                yield Problem(("modes", name), "attach needs a URL", "Give `base_url` here or under `engine`.")
+                fix = "Give `base_url` here, or in each mode if every mode has a server of its own."
+                yield Problem(("engine",), "attach needs a URL", fix, (name,))
             elif not re.match(r"https?://", url):
-                yield Problem(("modes", name), f"{url!r} is no URL", "Write http://host:port.")
+                own = mode.base_url is not None
+                path: KeyPath = ("modes", name, "base_url") if own else ("engine", "base_url")
+                yield Problem(path, f"{url!r} is no URL", "Write http://host:port.", () if own else (name,))
     elif "target" not in config.checkpoints:
         yield Problem(
             ("checkpoints",), "the checkpoint `target` is missing", "Add `target:` with hub, path or bundled."

@@ -42,16 +42,21 @@ class EngineConfig(Block):
         default=None,
         description="process: the program and its first arguments; the lab adds the flags. "
         "Default: the engine's own program; for llama_cpp the embedded server.",
+        examples=[["vllm", "serve"]],
     )
     base_url: str | None = Field(
         default=None, description="attach: where the server answers, e.g. http://127.0.0.1:8000."
     )
     served_model: str | None = Field(default=None, description="The model name in requests. Default: the engine's own.")
     args: dict[str, JsonValue] = Field(
-        default={}, description="Server flags without their dashes. They are the same in every mode (M17)."
+        default={},
+        description="Server flags without their dashes. They are the same in every mode (M17).",
+        examples=[{"max-model-len": 8192}],
     )
     env: dict[str, str] = Field(
-        default={}, description="Environment of the server. No secrets: they are taken from yours."
+        default={},
+        description="Environment of the server. No secrets: they are taken from yours.",
+        examples=[{"OMP_NUM_THREADS": "8"}],
     )
     gpus: Annotated[int, Field(ge=0)] = Field(default=1, description="GPUs per server; 0 on a CPU.")
     ready_timeout_s: Seconds = Field(default=900.0, description="How long a start may take (loading, compiling).")
@@ -76,7 +81,9 @@ class CheckpointConfig(Block):
         "`smollm2-135m-safetensors` (for vLLM).",
     )
     files: list[str] = Field(
-        default=[], description="hub: patterns of the files to fetch. Default: all that serving needs."
+        default=[],
+        description="hub: patterns of the files to fetch. Default: all that serving needs.",
+        examples=[["*.safetensors", "*.json"]],
     )
     gated: bool = Field(default=False, description="hub: asks for a token (HF_TOKEN) and an accepted licence.")
 
@@ -98,8 +105,12 @@ class DiffersConfig(Block):
     why: Annotated[str, StringConstraints(min_length=1)] = Field(
         description="One sentence; it is printed with every result."
     )
-    args: dict[str, JsonValue] = Field(default={}, description="Server flags that differ.")
-    env: dict[str, str] = Field(default={}, description="Environment that differs.")
+    args: dict[str, JsonValue] = Field(
+        default={}, description="Server flags that differ.", examples=[{"async-scheduling": False}]
+    )
+    env: dict[str, str] = Field(
+        default={}, description="Environment that differs.", examples=[{"VLLM_USE_V2_MODEL_RUNNER": "0"}]
+    )
 
 
 class ModeConfig(Block):
@@ -109,6 +120,7 @@ class ModeConfig(Block):
         default=None,
         description="The method and its options in the engine's own words (vLLM: the JSON of --speculative-config). "
         "`model` names a checkpoint of this config.",
+        examples=[{"method": "ngram", "num_speculative_tokens": 5}],
     )
     against: str | None = Field(
         default=None, description="The baseline it is compared with. Default: the one that fits."
@@ -133,16 +145,22 @@ class WorkloadConfig(Block):
     )
     seed: int = Field(default=7, description="Seed of the generated prompts.")
     kinds: list[Name] | None = Field(
-        default=None, description="Which kinds to measure. Default: all that the prompts have."
+        default=None,
+        description="Which kinds to measure. Default: all that the prompts have.",
+        examples=[["code", "chat"]],
     )
     requests: Positive | None = Field(
         default=32, description="Requests per cell, the first n of each kind; null: all of them."
     )
     max_tokens: dict[str, Positive] = Field(
-        default={}, description="Caps answers per kind, below the prompts' own caps."
+        default={},
+        description="Caps answers per kind, below the prompts' own caps.",
+        examples=[{"code": 128, "chat": 128, "json": 128}],
     )
     context_tokens: list[Positive] = Field(
-        default=[], description="Long contexts (M15): each kind again with about so many tokens before the question."
+        default=[],
+        description="Long contexts (M15): each kind again with about so many tokens before the question.",
+        examples=[[8000]],
     )
     ignore_eos: bool = Field(
         default=False, description="Always write up to the cap (engines that know it). Text is then artificial."
@@ -154,16 +172,20 @@ class WorkloadConfig(Block):
         default=0.0, description="0 is greedy. Above it text changes by design and identity is not judged (M41)."
     )
     body: dict[str, JsonValue] = Field(
-        default={}, description="Further request fields, the same in every mode, e.g. chat_template_kwargs."
+        default={},
+        description="Further request fields, the same in every mode.",
+        examples=[{"chat_template_kwargs": {"enable_thinking": False}}],
     )
 
 
 class LoadConfig(Block):
     """How much is asked at once."""
 
-    concurrency: list[Positive] = Field(default=[1, 4, 16], description="Closed loop: so many requests in flight.")
+    concurrency: list[Positive] = Field(
+        default=[1, 4, 16], description="Closed loop: so many requests in flight.", examples=[[1, 4, 16]]
+    )
     rates: list[Annotated[float, Field(gt=0)]] = Field(
-        default=[], description="Open loop: Poisson arrivals per second."
+        default=[], description="Open loop: Poisson arrivals per second.", examples=[[2.0]]
     )
     seed: int = Field(default=0, description="Seed of the arrival times.")
     total_s: Seconds = Field(default=300.0, description="Limit of one request.")
@@ -233,15 +255,23 @@ class LabConfig(Block):
     checkpoints: dict[Name, CheckpointConfig] = Field(
         default={},
         description="Checkpoints by role. `target` is the model that is served; others are drafts and heads.",
+        examples=[{"target": {"hub": "owner/name"}}],
     )
     modes: dict[Name, ModeConfig] = Field(
         description="The modes, in any order. Ties go to the simpler one: lookup before heads of the target before "
-        "draft models, then the shorter draft."
+        "draft models, then the shorter draft.",
+        examples=[{"baseline": {}, "ngram": {"speculative": {"method": "ngram", "num_speculative_tokens": 5}}}],
     )
-    only: list[str] | None = Field(default=None, description="Run only these modes (and the baselines they need).")
+    only: list[str] | None = Field(
+        default=None, description="Run only these modes (and the baselines they need).", examples=[["ngram"]]
+    )
     workload: WorkloadConfig = Field(default=WorkloadConfig(), description="What is asked.")
     load: LoadConfig = Field(default=LoadConfig(), description="How much is asked at once.")
     protocol: ProtocolConfig = Field(default=ProtocolConfig(), description="How often, and in which order.")
     decision: DecisionConfig = Field(default=DecisionConfig(), description="The rule for a win.")
     cost: CostConfig | None = Field(default=None, description="What a server hour costs.")
-    claims: list[ClaimConfig] = Field(default=[], description="Claims to be shown beside the measurement.")
+    claims: list[ClaimConfig] = Field(
+        default=[],
+        description="Claims to be shown beside the measurement.",
+        examples=[[{"mode": "ngram", "speedup": 3.0, "source": "who says so"}]],
+    )

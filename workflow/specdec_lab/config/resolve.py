@@ -5,13 +5,14 @@ The specs are what Snakemake sees as params and what keys the cell store; nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from .. import engines
 from ..checkpoints.bundled import NAMES as BUNDLED
+from ..engines.base import Engine
 from ..records.base import Finding, canonical
 from ..records.spec import (
     RESERVED,
@@ -49,6 +50,8 @@ class Matrix:
     roles: dict[str, dict[str, str]]
     """By mode: role -> name of the checkpoint in the config."""
     warnings: list[Finding]
+    origin: dict[str, str]
+    """By mode: the config's mode that it was made of (a sweep makes several)."""
 
     @property
     def results(self) -> str:
@@ -109,6 +112,7 @@ def resolve(loaded: LoadedConfig, *, kinds: list[str], known: list[str]) -> Matr
             counts, baselines=[n for n, s in sessions.items() if s.against is None], seed=config.protocol.seed
         ),
         warnings=list(_warnings(config)),
+        origin=origin,
     )
 
 
@@ -207,7 +211,8 @@ def _session(
             )
         )
     for finding in engine.problems(server, roles):
-        problems.append(Problem(_finding_path(finding, here, origin, config), finding.message, finding.hint))
+        place = _finding_path(finding, engine, server, roles, config, origin)
+        problems.append(Problem(place, finding.message, finding.hint, (name,)))
     workload, load = config.workload, config.load
     placebo = name == PLACEBO and config.protocol.placebo
     spec = SessionSpec(
@@ -228,11 +233,43 @@ def _session(
     return spec, {role: named for role, named in roles.items() if named in config.checkpoints}, problems
 
 
-def _finding_path(finding: Finding, here: KeyPath, origin: str, config: LabConfig) -> KeyPath:
-    """An engine speaks of flags and methods; the user wrote them under the mode or under the engine."""
+def _finding_path(
+    finding: Finding, engine: Engine, server: ServerSpec, roles: Iterable[str], config: LabConfig, origin: str
+) -> KeyPath:
+    """An engine speaks of flags and methods; the user wrote them under the mode or under the engine.
+
+    Which option it is about is found by leaving options out: an engine's findings name no key.
+    """
+    mode = config.modes[origin]
+
+    def found(**change: object) -> bool:
+        return finding in engine.problems(server.model_copy(update=change), roles)
+
     if finding.code == "bad_args":
+        if found(args={}):
+            return ("engine",)
+        for option in server.args:
+            if not found(args={k: v for k, v in server.args.items() if k != option}):
+                return _args_path(config, origin, option)
         return ("engine", "args")
-    return (*here, "speculative") if config.modes[origin].speculative is not None else here
+    block = server.speculative
+    if block is None:
+        return ("modes", origin)
+    for option in block:
+        if option != "method" and not found(speculative={k: v for k, v in block.items() if k != option}):
+            return ("modes", origin, "sweep" if option in (mode.sweep or {}) else "speculative", option)
+    return ("modes", origin, "speculative")
+
+
+def _args_path(config: LabConfig, origin: str, option: str) -> KeyPath:
+    differs = config.modes[origin].differs
+    own = differs is not None and option in differs.args
+    return ("modes", origin, "differs", "args", option) if own else ("engine", "args", option)
+
+
+def args_path(matrix: Matrix, mode: str, option: str) -> KeyPath:
+    """Where an argument of this mode's server is written."""
+    return _args_path(matrix.config, matrix.origin[mode], option)
 
 
 def _checkpoint(config: LabConfig, name: str) -> CheckpointSpec:

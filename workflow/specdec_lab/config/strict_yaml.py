@@ -3,11 +3,11 @@
 Snakemake reads the same file with a YAML 1.1 loader that takes `no` for False, keeps the last of two equal keys and
 leaves `1e-3` a string. This loader is the one whose result is used: numbers are numbers, equal keys are an error that
 names both places, and words that another reader would turn into a boolean must be quoted where they serve as a name.
+What a value is follows from how it is written; tags (`!!str`) are refused.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
 from ..records.errors import UserError
+from . import scalars
 
 KeyPath = tuple[str | int, ...]
 
@@ -26,8 +27,6 @@ KeyPath = tuple[str | int, ...]
 _TRAPS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"])
 # As values they are what every YAML 1.1 reader makes of them, so that `off` never reaches a server as text.
 _BOOLEANS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
-_INT = re.compile(r"[-+]?[0-9]+\Z")
 
 
 @dataclass(frozen=True)
@@ -96,6 +95,7 @@ def load(file: Path) -> Document:
         raise UserError(f"Not valid YAML: {problem}.", place=where, fix="Mend the line.", code="config") from None
     except (YAMLError, ReaderError) as error:
         raise UserError(f"Not valid YAML: {error}", place=str(file), fix="Mend the file.", code="config") from None
+    _refuse_tags(text, file)
     if node is None:
         raise UserError("The config is empty.", place=str(file), fix="Start from config/demo.yaml.", code="config")
     document = Document({})
@@ -125,18 +125,26 @@ def _refuse_tab(text: str, number: int, file: Path) -> None:
         )
 
 
+def _refuse_tags(text: str, file: Path) -> None:
+    """One answer for every explicit tag: one that is passed over would leave a value that looks like what it is not."""
+    for event in YAML(typ="rt", pure=True).parse(text):
+        tag = getattr(event, "tag", None)
+        if tag is None:
+            continue
+        spelled = str(tag).replace("tag:yaml.org,2002:", "!!")
+        raise UserError(
+            f"The tag `{spelled}` means nothing here.",
+            place=f"{file}:{event.start_mark.line + 1}:{event.start_mark.column + 1}",
+            fix='Write the value itself: 5 is a number, "5" is text; `$NAME` in a path reads the environment.',
+            code="config",
+        )
+
+
 def _build(node: Node, path: KeyPath, file: Path, document: Document, open_nodes: frozenset[int]) -> Any:
     place = Place(file, node.start_mark.line + 1, node.start_mark.column + 1)
     document.places.setdefault(path, place)
     if id(node) in open_nodes:
         raise UserError("An alias contains itself.", place=str(place), fix="Write the value out.", code="config")
-    if str(node.tag).startswith("!"):
-        raise UserError(
-            f"The tag `{node.tag}` means nothing here.",
-            place=str(place),
-            fix="Write the value itself; `$NAME` in a path reads the environment.",
-            code="config",
-        )
     inner = open_nodes | {id(node)}
     if isinstance(node, MappingNode):
         return _mapping(node, path, file, document, inner)
@@ -184,34 +192,27 @@ def _key(node: Node, place: Place) -> str:
 
 def _scalar(node: ScalarNode, place: Place) -> Any:
     value: str = node.value
-    kind = node.tag.rsplit(":", 1)[-1] if isinstance(node.tag, str) else str(node.tag).rsplit(":", 1)[-1]
     if node.style is not None:
         return value
     if value.lower() in ("", "~", "null"):
         return None
     if value.lower() in _BOOLEANS:
         return _BOOLEANS[value.lower()]
-    if _INT.match(value):
-        if re.match(r"[-+]?0[0-9]", value):
-            raise UserError(
-                f"`{value}` starts with a zero: some YAML readers take it for an octal number.",
-                place=str(place),
-                fix="Leave the zero out, or quote it if it is text.",
-                code="config",
-            )
-        return int(value)
-    if _FLOAT.match(value):
-        return float(value)
-    if value.lower() in (".nan", ".inf", "-.inf", "+.inf") or (
-        kind == "float" and value.lower().lstrip("+-.") in ("nan", "inf")
-    ):
+    instead = scalars.ambiguous(value)
+    if instead is not None:
         raise UserError(
-            f"`{value}` is not a number that can be used here.",
+            f"`{value}` is one number for some YAML readers, and another or text for others.",
             place=str(place),
-            fix="Give a finite number.",
+            fix=instead,
             code="config",
         )
-    return value
+    try:
+        read = scalars.number(value)
+    except ValueError as error:
+        raise UserError(
+            f"`{value}` {error}: it cannot be used here.", place=str(place), fix="Give a finite number.", code="config"
+        ) from None
+    return value if read is None else read
 
 
 def overlay(under: Document, over: Document) -> Document:

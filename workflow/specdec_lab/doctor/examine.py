@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..records.errors import UserError
 from . import hardware, software, storage
-from .line import Line, Needs
+from .line import Line, Needs, Status
 
 CHECKS: tuple[Callable[[Needs], Iterator[Line]], ...] = (
     hardware.gpu,
@@ -58,14 +58,25 @@ def _config(config: Path | None) -> tuple[Needs, list[Line]]:
         for mode, roles in lab.matrix.roles.items()
         for role, name in roles.items()
     }
-    needs = Needs([s.server for s in sessions.values()], named, lab.results, known=True, asked=lab.asked)
+    needs = Needs(
+        [s.server for s in sessions.values()],
+        named,
+        lab.results,
+        known=True,
+        asked=lab.asked,
+        document=lab.loaded.document,
+    )
     count = f"{len(sessions)} modes, {len(lab.matrix.cells)} cells each, {len(lab.matrix.order)} server starts"
-    return needs, [Line(check="config", status="ok", found=f"{config}: {count}")]
+    found = [Line(check="config", status="ok", found=f"{config}: {count}")]
+    for one in lab.matrix.warnings:
+        status: Status = "ok" if one.severity == "info" else "warn"
+        found.append(Line(check="config", status=status, found=one.message, fix=one.hint))
+    return needs, found
 
 
 def _failed_sessions(needs: Needs) -> list[Line]:
     """What failed in the last run of this config, with cause and fix."""
-    from ..session.aftermath import failures
+    from ..session.aftermath import failures, together
 
     if not needs.known:
         return []
@@ -73,8 +84,8 @@ def _failed_sessions(needs: Needs) -> list[Line]:
         Line(
             check="last run",
             status="warn",
-            found=f"mode {failure.mode}, replicate {failure.replicate}: {failure.cause}",
-            fix=failure.fix,
+            found=f"{who}: {same[0].cause}",
+            fix=same[0].fix,
         )
-        for failure in failures(Path(needs.results), needs.asked)
+        for who, same in together(failures(Path(needs.results), needs.asked))
     ]

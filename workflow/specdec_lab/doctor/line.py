@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from ..asked import Asked
+from ..config.strict_yaml import Document
 from ..records.base import Record
 from ..records.spec import CheckpointSpec, ServerSpec
 
@@ -34,6 +35,13 @@ class Needs:
     """Whether there is a config that could be read."""
     asked: Asked = field(default_factory=Asked)
     """The sessions and cells that it asks for."""
+    document: Document | None = None
+    """Where each key of the config stands."""
+
+    def where(self, *path: str) -> str:
+        """`file:line: ` of a key of the config, to stand before a fault; empty without a config."""
+        place = self.document.place(path) if self.document is not None else None
+        return f"{place.file}:{place.line}: " if place is not None else ""
 
     @property
     def gpus(self) -> int:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 from collections.abc import Iterator
-from importlib.util import find_spec
 from typing import Any
 
 from ..records.errors import UserError
@@ -92,28 +90,20 @@ def _left_containers(client: Any) -> Iterator[Line]:
 def programs(needs: Needs) -> Iterator[Line]:
     """Whether what the process launcher would start is there."""
     from .. import engines
+    from ..preflight import program_fault
 
+    told: set[str] = set()
     for server in needs.servers:
-        if server.launcher != "process":
+        words = " ".join(server.command or engines.get(server.engine).default_command or [server.engine])
+        if server.launcher != "process" or words in told:
             continue
-        command = server.command or engines.get(server.engine).default_command or []
-        if not command or shutil.which(command[0]) is None:
-            yield Line(
-                check="program",
-                status="fail",
-                found=f"{' '.join(command) or server.engine} is not here",
-                fix="install it, or name it by its path under engine.command",
-            )
-        elif server.engine == "llama_cpp" and server.command is None and find_spec("xllamacpp") is None:
-            yield Line(
-                check="program",
-                status="fail",
-                found="the embedded engine is not installed",
-                fix="pip install -e '.[demo]' (make demo does it)",
-            )
+        told.add(words)
+        fault = program_fault(server)
+        if fault is None:
+            yield Line(check="program", status="ok", found=words)
         else:
-            yield Line(check="program", status="ok", found=" ".join(command))
-        return
+            where = needs.where("engine", "command" if server.command else "software")
+            yield Line(check="program", status="fail", found=f"{where}{fault[0]}", fix=fault[1])
 
 
 def network(_needs: Needs) -> Iterator[Line]:

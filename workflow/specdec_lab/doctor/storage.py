@@ -27,7 +27,7 @@ def token(needs: Needs) -> Iterator[Line]:
         yield Line(
             check="token",
             status="fail",
-            found=f"no Hugging Face token, and {', '.join(gated)} is gated",
+            found=f"no Hugging Face token, and {', '.join(gated)} {'is' if len(gated) == 1 else 'are'} gated",
             fix="accept the licence on the model's page, make a read token, and set HF_TOKEN",
         )
     elif needs.known:
@@ -63,7 +63,7 @@ def found_checkpoints(needs: Needs) -> Iterator[Line]:
             yield Line(
                 check="checkpoint",
                 status="fail" if missing_path else "warn",
-                found=f"{name}: {error.cause}",
+                found=f"{needs.where('checkpoints', name, 'path') if missing_path else ''}{name}: {error.cause}",
                 fix=error.fix if missing_path else "it is fetched before the first server starts",
             )
         else:

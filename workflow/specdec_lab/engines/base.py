@@ -49,6 +49,10 @@ class Engine(Protocol):
     """Environment variables of the user that its image asks for; never their values."""
     measuring_only: frozenset[str]
     """Flags (long names) that only a measurement needs: fixed seeds, no reuse of earlier prompts."""
+    context_flag: str
+    """The argument that sets how long prompt and answer may be together; empty when there is none."""
+    context_facts: tuple[str, ...]
+    """Facts of the log that say what the engine made of it, the one that counts first."""
 
     def problems(self, spec: ServerSpec, roles: Iterable[str]) -> list[Finding]:
         """Everything wrong with this spec that can be known before a start: methods, options, versions (M18).
@@ -56,6 +60,12 @@ class Engine(Protocol):
         `roles` are the checkpoint roles that the mode has. The finding's code is `bad_speculation` or `bad_args`; its
         message names the option, its hint says what to use instead.
         """
+
+    def context(self, spec: ServerSpec) -> int | None:
+        """Tokens that one request may take, prompt and answer, as the config asks; None when it leaves that open."""
+
+    def context_shares(self, spec: ServerSpec) -> int:
+        """Among how many requests the context's argument is divided: 1 where each may take all of it."""
 
     def lossy(self, spec: ServerSpec) -> bool:
         """Whether this spec's verification may change the text (fly, synthetic, thresholds below 1)."""

@@ -16,8 +16,10 @@ from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http
 from .base import Named
+from .context import tokens
 from .flags import flags, word
 from .llama_flags import DRAFT_METHODS, METHODS, SERVER_FLAGS, SPECULATION_FLAGS, WORDS, Flag, long_name
+from .options import plain_whole
 
 SPECULATION_NAMES = {flag.name: flag for flag in SPECULATION_FLAGS}
 REMOVED = {"draft", "draft-max", "draft-min", "draft-p-min", "spec-ngram-size-n", "spec-ngram-size-m"}
@@ -61,9 +63,9 @@ def _bad_value(option: str, flag: Flag, value: JsonValue) -> Iterable[Finding]:
     """A server flag's value that its kind cannot be. Ranges are llama.cpp's own; -1 often means `you choose`."""
     text = word(value)
     if flag.kind == "whole" and (isinstance(value, bool) or not text.removeprefix("-").isdigit()):
-        yield _finding("bad_args", f"`{option}` must be a whole number, not {text!r}", "")
+        yield _finding("bad_args", f"`{option}` must be a whole number, not {text!r}", plain_whole(value))
     elif flag.kind == "switch" and not isinstance(value, bool):
-        yield _finding("bad_args", f"`{option}` must be true or false, not {text!r}", "")
+        yield _finding("bad_args", f"`{option}` must be true or false, not {text!r}", "write true or false")
     elif (
         flag.kind in WORDS
         and text not in WORDS[flag.kind]
@@ -87,6 +89,8 @@ class LlamaCpp:
     usual_port = 8080
     keys: tuple[str, ...] = ()
     measuring_only = MEASURING_ONLY
+    context_flag = "ctx-size"
+    context_facts: tuple[str, ...] = ("slot_context",)
 
     def __init__(self) -> None:
         self.default_command: list[str] | None = [sys.executable, "-u", "-m", "specdec_lab.engines.embedded_llama"]
@@ -130,13 +134,13 @@ class LlamaCpp:
                 continue
             name = speculation_flag(option)
             flag = SPECULATION_NAMES.get(name)
-            if name.removeprefix("spec-") in REMOVED or long_name(option) in REMOVED:
+            if flag is None and (name.removeprefix("spec-") in REMOVED or long_name(option) in REMOVED):
                 yield _finding(
                     "bad_speculation", f"`{option}` was removed from llama.cpp", "use `draft-n-max` and its kin"
                 )
             elif name.startswith("spec-synth-"):
                 if _not_positive(value):
-                    yield _finding("bad_speculation", f"`{option}` must be positive", "")
+                    yield _finding("bad_speculation", f"`{option}` must be positive", "write more than 0")
             elif flag is None:
                 options = [f.name.removeprefix("spec-") for f in SPECULATION_FLAGS if set(f.methods) & set(names)]
                 yield _finding("bad_speculation", f"unknown option `{option}`", nearest(option, options))
@@ -152,6 +156,16 @@ class LlamaCpp:
         if (needs or given) and role not in roles:
             hint = f"name one of the mode's checkpoints: {', '.join(sorted(roles)) or 'none given'}"
             yield _finding("bad_speculation", f"no checkpoint has the role {word(role)!r} that the draft needs", hint)
+
+    def context(self, spec: ServerSpec) -> int | None:
+        """`ctx-size`, divided among the slots unless they share one cache (`kv-unified`); 0 is the model's own."""
+        size = tokens({long_name(name): value for name, value in spec.args.items()}.get("ctx-size"))
+        return None if size is None or spec.launcher == "attach" else size // self.context_shares(spec)
+
+    def context_shares(self, spec: ServerSpec) -> int:
+        """`parallel`, unless `kv-unified`. Without `parallel` llama.cpp unifies by itself."""
+        args = {long_name(name): value for name, value in spec.args.items()}
+        return 1 if args.get("kv-unified") else tokens(args.get("parallel")) or 1
 
     def lossy(self, spec: ServerSpec) -> bool:
         """Synthetic acceptance gives wrong text by design."""
@@ -246,9 +260,11 @@ def _not_positive(value: JsonValue) -> bool:
 
 def _bad_number(option: str, kind: str, value: JsonValue) -> Iterable[Finding]:
     if isinstance(value, bool) or not isinstance(value, int if kind == "whole" else int | float):
-        yield _finding("bad_speculation", f"`{option}` must be a {kind} number, not {word(value)}", "")
+        wanted = "whole number" if kind == "whole" else "number"
+        hint = plain_whole(value) if kind == "whole" else "write a number"
+        yield _finding("bad_speculation", f"`{option}` must be a {wanted}, not {word(value)}", hint)
     elif value < 0 or (value == 0 and option.endswith(("n-max", "size-n", "size-m", "n-match"))):
-        yield _finding("bad_speculation", f"`{option}` must be positive, not {word(value)}", "")
+        yield _finding("bad_speculation", f"`{option}` must be positive, not {word(value)}", "write 1 or more")
 
 
 ENGINE = LlamaCpp()

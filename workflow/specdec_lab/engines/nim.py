@@ -15,6 +15,7 @@ from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http, vllm_log, vllm_speculation
 from .base import Named
+from .context import tokens
 from .flags import flags
 from .options import bad_args
 
@@ -33,6 +34,8 @@ class Nim:
     usual_port = 8000
     keys: tuple[str, ...] = ("NGC_API_KEY",)
     measuring_only: frozenset[str] = frozenset()
+    context_flag = "max-model-len"
+    context_facts: tuple[str, ...] = ("target_shortened_to", "max_model_len")
 
     def __init__(self) -> None:
         self.default_command: list[str] | None = None
@@ -47,6 +50,15 @@ class Nim:
         if spec.speculative is not None:
             found += vllm_speculation.problems(spec.speculative, roles, vllm_speculation.NEWEST)
         return found
+
+    def context(self, spec: ServerSpec) -> int | None:
+        """`max-model-len`, if the config hands it to the backend."""
+        size = tokens({name.replace("_", "-"): value for name, value in spec.args.items()}.get("max-model-len"))
+        return None if spec.launcher == "attach" else size
+
+    def context_shares(self, spec: ServerSpec) -> int:
+        """1: it is a limit per request."""
+        return 1
 
     def lossy(self, spec: ServerSpec) -> bool:
         """As vLLM's."""

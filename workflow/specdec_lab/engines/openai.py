@@ -28,6 +28,8 @@ class OpenAi:
     usual_port = 8000
     keys: tuple[str, ...] = ()
     measuring_only: frozenset[str] = frozenset()
+    context_flag = ""
+    context_facts: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self.default_command: list[str] | None = None
@@ -46,6 +48,14 @@ class OpenAi:
                 bad_speculation("`method` is missing", "say which method that server runs; it is a label here")
             )
         return found
+
+    def context(self, spec: ServerSpec) -> int | None:
+        """Not known."""
+        return None
+
+    def context_shares(self, spec: ServerSpec) -> int:
+        """Not known; 1 says nothing about it."""
+        return 1
 
     def lossy(self, spec: ServerSpec) -> bool:
         """Not known from here: the mode's `lossy: true` says so."""

@@ -14,6 +14,7 @@ from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http
 from .base import Named
+from .context import tokens
 from .flags import flags, word
 from .options import Option, bad_args, bad_speculation
 
@@ -75,6 +76,8 @@ class Sglang:
     usual_port = 30000
     keys: tuple[str, ...] = ()
     measuring_only = MEASURING_ONLY
+    context_flag = "context-length"
+    context_facts: tuple[str, ...] = ("context_len",)
 
     def __init__(self) -> None:
         self.default_command: list[str] | None = list(self.deploy_program)
@@ -87,6 +90,15 @@ class Sglang:
             if option.replace("_", "-") in OWN_ARGS or option.replace("_", "-").startswith("speculative-")
         ]
         return found + (list(_speculation_problems(spec.speculative, set(roles))) if spec.speculative else [])
+
+    def context(self, spec: ServerSpec) -> int | None:
+        """`context-length`."""
+        size = tokens({name.replace("_", "-"): value for name, value in spec.args.items()}.get("context-length"))
+        return None if spec.launcher == "attach" else size
+
+    def context_shares(self, spec: ServerSpec) -> int:
+        """1: it is a limit per request."""
+        return 1
 
     def lossy(self, spec: ServerSpec) -> bool:
         """An acceptance threshold below 1 takes tokens that the target would not have chosen."""

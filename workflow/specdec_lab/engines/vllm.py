@@ -12,8 +12,9 @@ from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http, vllm_log, vllm_speculation
 from .base import Named
-from .flags import flags
-from .options import bad_args
+from .context import tokens
+from .flags import flags, word
+from .options import bad_args, plain_whole
 
 OWN_ARGS = {
     "model": "it is the checkpoint `target`",
@@ -34,6 +35,18 @@ FAIR_DEFAULTS: dict[str, JsonValue] = {
     "generation-config": "vllm",  # D5: no sampling defaults out of the model's folder
 }
 MEASURING_ONLY = frozenset({*FAIR_DEFAULTS})
+WHOLE = {
+    "max-model-len",
+    "max-num-seqs",
+    "max-num-batched-tokens",
+    "max-cudagraph-capture-size",
+    "tensor-parallel-size",
+    "pipeline-parallel-size",
+    "data-parallel-size",
+    "block-size",
+    "seed",
+}
+"""Flags for which vLLM refuses 4096.0. Text is left to vLLM, which reads `8k` for some of them."""
 SHORT = {"tp": "tensor-parallel-size", "pp": "pipeline-parallel-size", "dp": "data-parallel-size", "q": "quantization"}
 
 
@@ -57,6 +70,8 @@ class Vllm:
     usual_port = 8000
     keys: tuple[str, ...] = ()
     measuring_only = MEASURING_ONLY
+    context_flag = "max-model-len"
+    context_facts: tuple[str, ...] = ("target_shortened_to", "max_model_len")
 
     def __init__(self) -> None:
         self.default_command: list[str] | None = ["vllm", "serve"]
@@ -76,6 +91,17 @@ class Vllm:
                 yield bad_args(f"`{option}` may not stand among the server's args", OWN_ARGS[name])
             elif name == "disable-log-stats" and value:
                 yield bad_args(f"`{option}` switches the counters off", "leave it out: acceptance comes from them")
+            elif name in WHOLE and isinstance(value, bool | float):
+                yield bad_args(f"`{option}` must be a whole number, not {word(value)}", plain_whole(value))
+
+    def context(self, spec: ServerSpec) -> int | None:
+        """`max-model-len`; None where it is left to the model or written in vLLM's own way (`8k`)."""
+        size = tokens({long_name(name): value for name, value in spec.args.items()}.get("max-model-len"))
+        return None if spec.launcher == "attach" else size
+
+    def context_shares(self, spec: ServerSpec) -> int:
+        """1: it is a limit per request."""
+        return 1
 
     def lossy(self, spec: ServerSpec) -> bool:
         """fly and synthetic rejection."""

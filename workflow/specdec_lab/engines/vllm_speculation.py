@@ -221,7 +221,8 @@ def _draft(method: Method, block: Mapping[str, JsonValue], roles: set[str]) -> I
 def _together(block: Mapping[str, JsonValue]) -> Iterator[Finding]:
     low, high, k = (block.get(n) for n in ("prompt_lookup_min", "prompt_lookup_max", "num_speculative_tokens"))
     if isinstance(low, int) and isinstance(high, int) and low > high:
-        yield bad_speculation(f"`prompt_lookup_min` ({low}) is larger than `prompt_lookup_max` ({high})")
+        hint = "write the smaller one first, or leave one out: it takes the other's value"
+        yield bad_speculation(f"`prompt_lookup_min` ({low}) is larger than `prompt_lookup_max` ({high})", hint)
     rejection = block.get("rejection_sample_method", "standard")
     synthetic = [n for n in ("synthetic_acceptance_rates", "synthetic_acceptance_length") if block.get(n) is not None]
     if rejection == "synthetic" and len(synthetic) != 1:

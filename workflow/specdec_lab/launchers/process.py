@@ -211,14 +211,10 @@ class ProcessLauncher:
 
     def start(self, plan: LaunchPlan) -> RunningProcess:
         """See launchers.base. The program must exist; its output goes to the log from the first byte."""
-        found = shutil.which(plan.argv[0]) if plan.argv else None
-        if found is None:
-            raise UserError(
-                f"the program {plan.argv[0] if plan.argv else ''!r} is not there",
-                place=shlex.join(plan.argv[:3]),
-                fix="install it, or name it by its full path under `command:`",
-                code="no_program",
-            )
+        fault = program.fault(plan.argv[0])
+        if fault is not None:
+            raise UserError(fault[0], place=shlex.join(plan.argv[:3]), fix=fault[1], code="no_program")
+        found = shutil.which(plan.argv[0]) or plan.argv[0]
         marker = f"{plan.name}-{uuid.uuid4().hex[:12]}".replace("/", "_")
         trace = Trace(name=plan.name, marker=marker, boot=traces.boot_id(), owner=Identity.of(os.getpid()))
         trace.write(traces.path_of(marker))

@@ -17,6 +17,42 @@ FREEZE_COMMAND = ("-c", _FREEZE)
 """Arguments for a Python interpreter that prints its environment's packages as JSON."""
 
 
+def fault(program: str) -> tuple[str, str] | None:
+    """Why this program cannot be started, and the fix; None when it can. A bare name is looked up on PATH."""
+    found = shutil.which(program)
+    if found is not None:
+        wanted = _named_interpreter(Path(found))
+        if wanted is not None and not Path(wanted).exists():
+            fix = "Install it anew where it is: an environment that was copied or moved does not work."
+            return f"the program {program!r} asks for {wanted}, which does not exist", fix
+        return None
+    if program.startswith("~") or "$" in program:
+        return (
+            f"there is no program {program!r}",
+            "Write the path out: `~` and variables are not expanded in a command.",
+        )
+    path = Path(program)
+    if path.name == program:
+        return f"there is no program {program!r} on PATH", "Install it, or name it by its full path under `command:`."
+    if not path.exists():
+        fix = "Check the path (a relative one counts from the folder in which the run is started), or install it."
+        return f"the program {program!r} does not exist", fix
+    if path.is_dir():
+        return f"{program!r} is a folder, not a program", "Name the program in it under `command:`."
+    return f"the program {program!r} may not be executed", f"Check that it is one, then: chmod +x {program}"
+
+
+def _named_interpreter(path: Path) -> str | None:
+    """What a script's first line names as its interpreter; None for other programs."""
+    try:
+        with path.open("rb") as file:
+            first = file.readline(400).decode("utf-8", "replace")
+    except OSError:
+        return None
+    named = re.match(r"#!\s*(\S+)", first)
+    return named[1] if named else None
+
+
 def interpreter(program: str) -> str | None:
     """The Python that runs this program: itself, or the one its first line names; None for other programs."""
     found = shutil.which(program)
@@ -24,13 +60,9 @@ def interpreter(program: str) -> str | None:
         return None
     if re.fullmatch(r"python[\d.]*", Path(found).name):
         return found
-    try:
-        with Path(found).open("rb") as file:
-            first = file.readline(400).decode("utf-8", "replace")
-    except OSError:
-        return None
-    named = re.match(r"#!\s*(\S*python[\d.]*)\s*$", first)
-    return named[1] if named and Path(named[1]).exists() else None
+    named = _named_interpreter(Path(found))
+    is_python = named is not None and re.fullmatch(r"python[\d.]*", Path(named).name) is not None
+    return named if is_python and Path(str(named)).exists() else None
 
 
 def parse_freeze(text: str) -> dict[str, str]:

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from .. import __version__, launchers
 from ..checkpoints import Checkpoint
 from ..counters.scrape import scrape
+from ..engines import context
 from ..engines.base import Engine
 from ..launchers.base import Running
 from ..provenance import hardware
@@ -176,6 +177,9 @@ def _make_ready(
     if metrics is not None:
         ready.check_speculation(metrics, engine, spec, facts)
     say(f"server ready after {took:.1f} s")
+    other_context = context.changed(engine, spec, facts)
+    if other_context is not None:
+        say(other_context)
     lifetime = ServerLifetime(
         id=identity,
         started_at=started,

@@ -1,0 +1,58 @@
+"""Whether the workload's requests fit into the context that the servers are given, as far as that is known (M18)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from .. import engines
+from ..prompts.need import Need
+from ..records.base import Finding
+from ..records.spec import ServerSpec
+from .load import Problem
+from .resolve import Matrix, args_path
+
+_ROUND = 256
+
+
+def problems(matrix: Matrix, needs: Mapping[str, Need]) -> Iterator[Problem]:
+    """Requests that surely do not fit: the engine would refuse them, or cut every answer short."""
+    for mode, server, kind, room in _longest(matrix, needs):
+        need = needs[kind]
+        if need.least > room:
+            place = args_path(matrix, mode, engines.get(server.engine).context_flag)
+            yield Problem(place, _told(kind, need, room), _fix(server, kind, need), (mode,))
+
+
+def warnings(matrix: Matrix, needs: Mapping[str, Need]) -> Iterator[Finding]:
+    """Requests that may not fit, once for all modes that are asked for the same."""
+    found = {
+        _told(kind, needs[kind], room): _fix(server, kind, needs[kind])
+        for _, server, kind, room in _longest(matrix, needs)
+        if needs[kind].least <= room < needs[kind].likely
+    }
+    for told, fix in found.items():
+        yield Finding(code="context_tight", message=f"It may not fit: {told}.", hint=fix)
+
+
+def _longest(matrix: Matrix, needs: Mapping[str, Need]) -> Iterator[tuple[str, ServerSpec, str, int]]:
+    """Each mode whose context is known, with the kind that takes most of it: what does for that kind does for all."""
+    kinds = [kind for kind in dict.fromkeys(cell.kind for cell in matrix.cells) if kind in needs]
+    for mode, session in matrix.sessions.items():
+        room = engines.get(session.server.engine).context(session.server)
+        if room is not None and kinds:
+            yield mode, session.server, max(kinds, key=lambda kind: needs[kind].likely), room
+
+
+def _told(kind: str, need: Need, room: int) -> str:
+    return (
+        f"a request of kind `{kind}` takes about {need.likely} tokens (about {need.prompt} of prompt, up to "
+        f"{need.answer} of answer), and {room} are asked for"
+    )
+
+
+def _fix(server: ServerSpec, kind: str, need: Need) -> str:
+    flag = engines.get(server.engine).context_flag
+    slots = engines.get(server.engine).context_shares(server)
+    enough = -(-need.likely * 5 // (4 * _ROUND)) * _ROUND * slots
+    among = f" (it is shared among {slots} slots)" if slots > 1 else ""
+    return f"Set `{flag}` to {enough} or more{among}, or lower workload.max_tokens for `{kind.split('_ctx')[0]}`."
