@@ -32,7 +32,7 @@ from specdec_lab.records.cell import Cell
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "config" / "README.md"]
 PAGES += [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "containers").glob("*/README.md"))]
-PUBLISHED = "results/published/h200-smollm2/h200-smollm2-91ad673f0158.tar.gz"
+PUBLISHED = "results/published/h200-smollm2/h200-smollm2-51bc444c6d06.tar.gz"
 JUDGED = "results/judged"
 ENDPOINT = "http://127.0.0.1:8000"
 SHELLS = {"", "sh", "bash", "shell", "console"}

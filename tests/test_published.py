@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from specdec_lab.bundle.verify import verify
+
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 PUBLISHED = ROOT / "results" / "published"
@@ -63,8 +65,9 @@ def test_real_text_speeds_intervals_and_verdicts(kind):
 
 
 def test_the_sentence_is_the_decisions():
-    decision = json.loads((PUBLISHED / "h200-smollm2" / "decision.json").read_text(encoding="utf-8"))
-    assert f"**{decision['sentence']}**" in PAGE
+    page = (PUBLISHED / "h200-smollm2" / "decision.md").read_text(encoding="utf-8")
+    (sentence,) = re.findall(r"^\*\*.+\*\*$", page, re.MULTILINE)
+    assert sentence in PAGE
 
 
 @pytest.mark.parametrize("mode", ["baseline", *SHAPED])
@@ -136,3 +139,12 @@ def test_every_published_folder_is_on_the_page_with_a_bundle_and_a_report(folder
     assert f"results/published/{folder}/" in PAGE
     assert list((PUBLISHED / folder).glob(f"h200-*-{'[0-9a-f]' * 12}.tar.gz"))
     assert (PUBLISHED / folder / "report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    "archive", sorted(PUBLISHED.glob(f"*/h200-*-{'[0-9a-f]' * 12}.tar.gz")), ids=lambda path: path.name
+)
+def test_every_published_bundle_is_whole_and_its_numbers_follow_from_its_rows(archive):
+    found = verify(archive)
+    assert found.good, found
+    assert len(found.checks) == 5
