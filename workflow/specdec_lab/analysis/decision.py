@@ -20,6 +20,7 @@ from ..records.base import Finding, write_text_atomic
 from ..records.comparison import CellResult, Comparison, Identity
 from ..records.decision import Candidate, Decision, DecisionRules, WorkloadDecision
 from ..records.verdict import Verdict, Word
+from .ceiling import only_ceilings
 from .findings import finding
 from .identity import early
 from .routing import batch_routes, dynamic_k, routes
@@ -204,6 +205,7 @@ def _workload(
         up_to=up_to,
         crossover=crossover,
         batch_mode=_for_batches(peak, base, rules, comparison),
+        ceiling=only_ceilings(rows, base),
         sentence="",
         why="",
         verdict=verdict,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from ..records.comparison import CellResult, Comparison
 from ..records.decision import Candidate, Decision, DecisionRules, WorkloadDecision
+from .ceiling import NEXT, ceiling_sentence, prices
 
 OPEN = frozenset({"undecided", "unreliable", "not comparable"})
 """Words that leave a question open."""
@@ -20,6 +21,8 @@ def at_load(row_or_label: CellResult | str) -> str:
 def sentence(answer: WorkloadDecision, rows: Sequence[CellResult], labels: Sequence[str], rules: DecisionRules) -> str:
     """What to do with this workload, in one sentence."""
     kind = answer.kind
+    if answer.ceiling:
+        return ceiling_sentence(kind)
     if answer.mode is None:
         return f"No answer for {kind}: its baseline {answer.baseline} was not measured."
     if answer.speculative:
@@ -81,6 +84,10 @@ def _leading(candidates: Sequence[Candidate], words: set[str]) -> Candidate | No
 
 def why(answer: WorkloadDecision, rows: Sequence[CellResult], decisive: str, rules: DecisionRules) -> str:
     """The numbers behind the answer, at the load where it was decided; and whether decoding matters here (M35)."""
+    if answer.ceiling:
+        highest = max((row for row in rows), key=lambda row: (row.concurrency or 0, row.rate or 0.0)).load
+        loads = dict.fromkeys((decisive, highest))
+        return " ".join(prices(rows, answer.baseline, load, at_load(load)) for load in loads)
     plain = next((row for row in rows if row.mode == answer.baseline and row.load == decisive), None)
     share = plain.decode_share if plain is not None else None
     little = ""
@@ -117,6 +124,8 @@ def numbers(row: CellResult) -> str:
 
 def next_step(answer: WorkloadDecision, rows: Sequence[CellResult], decisive: str, comparison: Comparison) -> str:
     """What would settle an open answer; empty when nothing is open."""
+    if answer.ceiling:
+        return NEXT
     if answer.speculative and answer.verdict.word == "faster":
         return ""
     codes = {reason.code for reason in answer.verdict.reasons}
@@ -150,14 +159,17 @@ def headline(decision: Decision) -> str:
     for (mode, up_to), kinds in deployed.items():
         limit = f" {_until(up_to)}" if up_to is not None else ""
         parts.append(f"deploy {mode} for {_listed(kinds)}{limit}")
-    plain = [one for one in decision.workloads if not one.speculative and one.mode is not None]
+    studied = [one.kind for one in decision.workloads if one.ceiling]
+    if studied:
+        parts.append(f"nothing to deploy from the ceiling study on {_listed(studied)}")
+    plain = [one for one in decision.workloads if not one.speculative and one.mode is not None and not one.ceiling]
     settled = [one.kind for one in plain if one.verdict.word not in OPEN]
     unsettled = [one.kind for one in plain if one.verdict.word in OPEN]
     if settled:
         parts.append(f"keep {_listed(settled)} plain")
     if unsettled:
         parts.append(f"keep {_listed(unsettled)} plain for now (not settled yet)")
-    unknown = [one.kind for one in decision.workloads if one.mode is None]
+    unknown = [one.kind for one in decision.workloads if one.mode is None and not one.ceiling]
     if unknown:
         parts.append(f"no answer for {_listed(unknown)}")
     text = ", ".join(parts) or "nothing was measured that could be decided"

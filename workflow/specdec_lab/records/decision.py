@@ -168,6 +168,9 @@ class WorkloadDecision(Record):
     batch_mode: str | None = Field(
         default=None, description="The answer when only aggregate throughput at the peak load counts (M31)."
     )
+    ceiling: bool = Field(
+        default=False, description="Acceptance was set in every mode: a study of costs, with nothing to deploy."
+    )
     sentence: str
     why: str = Field(description="The numbers behind it, in one sentence.")
     verdict: Verdict
