@@ -54,7 +54,7 @@ def recorded(arrived: float, fetched: float) -> Exchange:
     exchange.sent_at = fetched - 1.0
     exchange.record(b"x", fetched)
     wall = arrived - exchange.offset
-    exchange.kernel.frombytes(struct.pack("qq", int(wall), int(wall % 1 * 1e9)))
+    exchange.kernel += struct.pack("qq", int(wall), int(wall % 1 * 1e9))
     return exchange
 
 

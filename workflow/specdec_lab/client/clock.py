@@ -76,7 +76,7 @@ def arrivals(exchange: Exchange) -> list[float]:
 
     Kernel times before the request or well after the fetch cannot be, and are not believed. Call it soon after the end.
     """
-    fetched, words, sent_at = exchange.fetched, exchange.kernel, exchange.sent_at
+    fetched, words, sent_at = exchange.fetched, memoryview(exchange.kernel).cast("q"), exchange.sent_at
     difference = steady(exchange.offset, offset()) if exchange.offset else None
     if not fetched or difference is None or len(words) != 2 * len(fetched):
         return list(fetched)

@@ -72,8 +72,9 @@ class Exchange:
         """Every byte of the response. One buffer, not one object a read: what is read together later lies together."""
         self.ends: list[int] = []
         """Where each read ends in it."""
-        self.kernel = array("q")
-        """The kernel's receive time of each read: seconds, nanoseconds. Shorter if it gave none for some of them."""
+        self.kernel = bytearray()
+        """The kernel's receive time of each read, as it gave it: seconds and nanoseconds, two native 64-bit integers.
+        Shorter if it gave none for some of them."""
         self.fetched = array("d")
         """When each read was fetched."""
         self.framing = Framing()
@@ -154,7 +155,7 @@ class Exchange:
         """Forget the bytes: they have been read."""
         self.body = bytearray()
         self.ends = []
-        self.kernel = array("q")
+        self.kernel = bytearray()
         self.fetched = array("d")
         self.framing.pieces.clear()
 

@@ -69,8 +69,9 @@ class Reactor:
         self.now = perf_counter()
         ready = self._ready
         for number, _ in events:
-            if number in ready:
-                ready[number]()
+            call = ready.get(number)
+            if call is not None:
+                call()
         self._reads += len(events)
         now = perf_counter()
         if now >= self._window_end:
