@@ -176,9 +176,7 @@ class Connection:
         exchange.fetched.append(self._reactor.now)
         if ancillary:
             exchange.kernel += ancillary[0][2]
-        if (exchange.watchful or size < SMALL_READ or body.endswith(LAST_CHUNK)) and exchange.over(
-            bytes(_VIEW[:size])
-        ):
+        if (exchange.watchful or size < SMALL_READ or body.endswith(LAST_CHUNK)) and exchange.over(bytes(_VIEW[:size])):
             self.complete(exchange, perf_counter())
 
     def _decrypt(self) -> None:
