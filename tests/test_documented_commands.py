@@ -41,6 +41,7 @@ PROGRAMS = {"specdec", "snakemake", "make", "python", "python3", "promtool", "sh
 """What begins a command within a sentence; a program's name alone is none."""
 
 H200 = "--resources gpu=1 --configfile config/examples/h200-smollm2.yaml"
+CEILING = "--resources gpu=1 --configfile config/examples/h200-llama8b-ceiling.yaml"
 OFFLINE = "python3 containers/offline/pack.py"
 DECIDES = "specdec diff before.tar.gz results/llama31-8b --fail-on slower:5% --fail-on decision"
 BENCH = f"specdec bench --base-url {ENDPOINT} --prompts traffic.jsonl --model my-model --concurrency 4 --out cell.json"
@@ -79,6 +80,7 @@ SHORT = {
         "it needs a cluster with GPUs; tests/slurm runs the jobs where Slurm is installed",
     ),
     f"containers/offline/run.sh ROOT 0.33.0 {H200}": (f"containers/offline/run.sh ROOT 0.33.0 {H200} -n", GPU),
+    f"containers/offline/run.sh ROOT 0.33.0 {CEILING}": (f"containers/offline/run.sh ROOT 0.33.0 {CEILING} -n", GPU),
     f"/tmp/lab/lab/containers/offline/run.sh /tmp/lab 0.33.0 {H200}": (
         f"containers/offline/run.sh ROOT 0.33.0 {H200} -n",
         GPU,
