@@ -6,6 +6,7 @@ import pytest
 
 from specdec_lab import engines
 from specdec_lab.analysis.comparable import other_contexts
+from specdec_lab.engines import context
 from specdec_lab.engines.context import changed
 from specdec_lab.records.session import ServerLifetime, Session
 from specdec_lab.records.spec import ServerSpec, SessionSpec
@@ -42,7 +43,7 @@ def server(engine: str, launcher: str = "process", **args) -> ServerSpec:
     ],
 )
 def test_what_is_asked_for_is_read_from_the_flags(spec, asked):
-    assert engines.get(spec.engine).context(spec) == asked
+    assert context.asked(engines.get(spec.engine), spec) == asked
 
 
 @pytest.mark.parametrize(

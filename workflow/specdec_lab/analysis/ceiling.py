@@ -31,14 +31,15 @@ def ceiling_sentence(kind: str) -> str:
 
 def prices(rows: Sequence[CellResult], base: str, load: str, words: str) -> str:
     """From which acceptance length on each mode pays at this load, cheapest first; `words` name the load."""
-    told = []
-    here = [row for row in rows if row.against == base and row.load == load and row.theory is not None]
-    for row in sorted(here, key=lambda one: (one.theory.break_even_length if one.theory else None) or 0.0):
-        if row.theory is None or row.theory.break_even_length is None or row.decode is None or row.decode.ratio is None:
+    known = []
+    for row in rows:
+        if row.against != base or row.load != load or row.theory is None or row.decode is None:
             continue
-        length = row.theory.measured_length
-        gain = f" ({row.decode.ratio:.2f}x with {length:.2f})" if length is not None else ""
-        told.append(f"{row.mode} {row.theory.break_even_length:.2f}{gain}")
-    if not told:
+        price, length, ratio = row.theory.break_even_length, row.theory.measured_length, row.decode.ratio
+        if price is not None and ratio is not None:
+            gain = f" ({ratio:.2f}x with {length:.2f})" if length is not None else ""
+            known.append((price, f"{row.mode} {price:.2f}{gain}"))
+    if not known:
         return f"No step's price is known at {words}."
-    return f"At {words} these acceptance lengths break even: {', '.join(told)}."
+    cheapest_first = [told for _, told in sorted(known, key=lambda one: one[0])]
+    return f"At {words} these acceptance lengths break even: {', '.join(cheapest_first)}."

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from ..checkpoints import bundled, source
 from ..engines import get
 from ..engines.base import Engine, Named
-from ..engines.flags import flags
+from ..engines.flags import flags, without
 from ..records.errors import UserError
 from ..records.spec import CheckpointSpec, SessionSpec
 
@@ -123,8 +123,9 @@ def place(checkpoint: CheckpointSpec) -> str:
 def left_out(spec: SessionSpec) -> list[str]:
     """The flags that the session had and the command has not."""
     engine = get(spec.server.engine)
-    measuring = {k: v for k, v in engine.args(spec.server).items() if k.removeprefix("no-") in engine.measuring_only}
-    return flags(measuring)
+    args = engine.args(spec.server)
+    kept = without(args, engine.measuring_only)
+    return flags({name: value for name, value in args.items() if name not in kept})
 
 
 def variables(spec: SessionSpec) -> list[str]:

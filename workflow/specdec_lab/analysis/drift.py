@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import datetime
+from statistics import fmean
 
 from ..records.base import Finding
 from ..records.comparison import CellResult
@@ -87,18 +88,18 @@ def explains(
     moments = [x for x, _ in [*base, *ours]]
     if len(base) < 2 or not ours or len(set(moments)) < len(moments):
         return []
-    mean_x, mean_y = _mean([x for x, _ in base]), _mean([y for _, y in base])
+    mean_x, mean_y = fmean([x for x, _ in base]), fmean([y for _, y in base])
     width = math.fsum((x - mean_x) ** 2 for x, _ in base)
     slope = math.fsum((x - mean_x) * (y - mean_y) for x, y in base) / width
-    plain = _mean([y for _, y in ours]) - mean_y
-    adjusted = _mean([y - (mean_y + slope * (x - mean_x)) for x, y in ours])
+    plain = fmean([y for _, y in ours]) - mean_y
+    adjusted = fmean([y - (mean_y + slope * (x - mean_x)) for x, y in ours])
     outside = max(x for x, _ in ours) > max(x for x, _ in base) or min(x for x, _ in ours) < min(x for x, _ in base)
     found = []
     needed = math.log1p(margin)
     if outside:
         text = f"{cells[0].mode} ran outside the time between opening and closing baseline."
         found.append(finding("not_bracketed", text))
-        away = _mean([x for x, _ in ours]) - mean_x
+        away = fmean([x for x, _ in ours]) - mean_x
         error = spread.moderated * math.sqrt(1 / len(ours) + 1 / len(base) + away**2 / width)
         needed = max(needed, quantile(DRAWN_OUT, spread) * error)
     if plain >= math.log1p(margin) and adjusted < needed:
@@ -147,9 +148,9 @@ def clocks(cells: Sequence[Measured], baseline: Sequence[Measured]) -> list[Find
     """Whether mode and baseline ran at the same clocks."""
     ours = logs(cell.heat.sm_clock_mhz for cell in cells)
     theirs = logs(cell.heat.sm_clock_mhz for cell in baseline)
-    if not ours or not theirs or abs(_mean(ours) - _mean(theirs)) <= CLOCK_SHARE:
+    if not ours or not theirs or abs(fmean(ours) - fmean(theirs)) <= CLOCK_SHARE:
         return []
-    text = f"{cells[0].mode} ran at {math.exp(_mean(ours)):.0f} MHz, its baseline at {math.exp(_mean(theirs)):.0f} MHz."
+    text = f"{cells[0].mode} ran at {math.exp(fmean(ours)):.0f} MHz, its baseline at {math.exp(fmean(theirs)):.0f} MHz."
     return [finding("clocks_differ", text)]
 
 
@@ -159,7 +160,3 @@ def _moment(cell: Measured) -> float | None:
         return datetime.fromisoformat(cell.started_at).timestamp()
     except ValueError:
         return None
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from statistics import fmean
 
 from ..quantities import median
 from ..records.base import Finding
@@ -272,10 +273,10 @@ def _numbers(family: Family, mode: PlannedMode, cells: list[Measured], rules: De
         p50_ttft_s=median(value for cell in cells if (value := cell.p50_ttft) is not None),
         p95_ttft_s=median(value for cell in cells if (value := cell.p95_ttft) is not None),
         p50_e2e_s=median(one.e2e_s for cell in cells for one in cell.ok if one.e2e_s is not None),
-        mean_completion_tokens=sum(counts) / len(counts) if counts else None,
+        mean_completion_tokens=fmean(counts) if counts else None,
         decode_share=median(share for cell in cells if (share := cell.decode_share) is not None),
         decode_n=sum(cell.decode_n for cell in cells),
-        energy_j_per_token=sum(energies) / len(energies) if energies else None,
+        energy_j_per_token=fmean(energies) if energies else None,
         cost_per_million=cost.per_million(rules, agg, cells[0].session.server.gpus),
         acceptance=added([cell.counters.acceptance for cell in cells]),
     )

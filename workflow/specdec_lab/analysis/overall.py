@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -119,8 +120,8 @@ def excess_overall(rows: Sequence[CellResult]) -> dict[str, Finding]:
             if kept is None or one[0] - one[1] > kept[0] - kept[1]:
                 per_kind[row.kind] = one
         n = sum(count for _, _, count in per_kind.values())
-        ours = round(sum(share * count for share, _, count in per_kind.values()))
-        theirs = round(sum(share * count for _, share, count in per_kind.values()))
+        ours = round(math.fsum(share * count for share, _, count in per_kind.values()))
+        theirs = round(math.fsum(share * count for _, share, count in per_kind.values()))
         if n and fisher_more(ours, n, theirs, n) < EXCESS:
             found[mode] = finding(
                 "excess_overall",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from ..records.comparison import Gain, Paired
 from ..records.decision import DecisionRules
@@ -41,7 +42,7 @@ def start_means(cells: Sequence[Measured], prompts: set[str]) -> list[float]:
     means = []
     for cell in cells:
         known = cell.rates
-        means.append(math.exp(math.fsum(math.log(known[p]) for p in prompts) / len(prompts)))
+        means.append(math.exp(fmean(math.log(known[p]) for p in prompts)))
     return means
 
 
@@ -75,7 +76,7 @@ def paired(cells: Sequence[Measured], baseline: Sequence[Measured]) -> Paired:
     ratios = [math.log(mine / base) for mine, base in known.values()]
     return Paired(
         prompts=len(known),
-        geometric=math.exp(math.fsum(ratios) / len(ratios)) if ratios else None,
+        geometric=math.exp(fmean(ratios)) if ratios else None,
         total_time=_total_time(known, mine_tokens, base_tokens),
         slower=sum(ratio < -1e-9 for ratio in ratios),
         length_differs=sum(mine_tokens[p] != base_tokens[p] for p in mine_tokens.keys() & base_tokens.keys()),

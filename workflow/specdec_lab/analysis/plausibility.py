@@ -5,8 +5,8 @@ A gate judges the cells of one kind and load: those of a mode (one per start) be
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from statistics import fmean
 
 from ..quantities import few_samples, median
 from ..records.base import Finding
@@ -114,7 +114,7 @@ def _cold(cells: Sequence[Measured]) -> list[Finding]:
         times = [one.ttft_s for one in cell.ok if one.ttft_s is not None]
         usual = median(times)
         if usual and len(times) > 4 and max(times[:COLD_FIRST]) > COLD_FACTOR * usual:
-            mean = math.fsum(times) / len(times)
+            mean = fmean(times)
             found.append(
                 finding(
                     "cold_start",

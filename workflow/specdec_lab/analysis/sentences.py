@@ -85,7 +85,7 @@ def _leading(candidates: Sequence[Candidate], words: set[str]) -> Candidate | No
 def why(answer: WorkloadDecision, rows: Sequence[CellResult], decisive: str, rules: DecisionRules) -> str:
     """The numbers behind the answer, at the load where it was decided; and whether decoding matters here (M35)."""
     if answer.ceiling:
-        highest = max((row for row in rows), key=lambda row: (row.concurrency or 0, row.rate or 0.0)).load
+        highest = max(rows, key=lambda row: (row.concurrency or 0, row.rate or 0.0)).load
         loads = dict.fromkeys((decisive, highest))
         return " ".join(prices(rows, answer.baseline, load, at_load(load)) for load in loads)
     plain = next((row for row in rows if row.mode == answer.baseline and row.load == decisive), None)

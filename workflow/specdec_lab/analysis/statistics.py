@@ -32,6 +32,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from ..records.comparison import Gain
 
@@ -72,7 +73,7 @@ def pooled(groups: Iterable[Sequence[float]]) -> Spread:
     degrees = 0
     for group in groups:
         if len(group) > 1:
-            mean = math.fsum(group) / len(group)
+            mean = fmean(group)
             squares += math.fsum((value - mean) ** 2 for value in group)
             degrees += len(group) - 1
     return Spread(sd=math.sqrt(squares / degrees) if degrees else None, degrees=float(degrees))
@@ -81,7 +82,7 @@ def pooled(groups: Iterable[Sequence[float]]) -> Spread:
 def geometric_mean(values: Sequence[float | None]) -> float | None:
     """exp(mean of logs); None when no value is above 0."""
     known = logs(values)
-    return math.exp(math.fsum(known) / len(known)) if known else None
+    return math.exp(fmean(known)) if known else None
 
 
 def start_spread(values: Sequence[float | None]) -> float | None:
@@ -127,8 +128,8 @@ def gain(
     ours, theirs = logs(mode), logs(baseline)
     if not ours or not theirs:
         return Gain(starts=len(ours), baseline_starts=len(theirs), floor=floor, refused="nothing was measured")
-    base = math.fsum(theirs) / len(theirs)
-    estimate = math.fsum(ours) / len(ours) - base
+    base = fmean(theirs)
+    estimate = fmean(ours) - base
     per_start = [math.exp(value - base) for value in ours]
     known = Gain(
         ratio=math.exp(estimate),

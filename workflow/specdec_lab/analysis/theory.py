@@ -8,6 +8,7 @@ per step that a step of this cost needs to break even.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from ..records.base import Finding
@@ -59,7 +60,9 @@ def added(windows: Sequence[Acceptance]) -> Acceptance | None:
         acceptance_rate=accepted / drafted if drafted and accepted is not None else None,
         acceptance_length=length,
         per_position=[
-            sum((one.per_position[i] if i < len(one.per_position) else 0.0) * (one.drafts or 0) for one in measured)
+            math.fsum(
+                (one.per_position[i] if i < len(one.per_position) else 0.0) * (one.drafts or 0) for one in measured
+            )
             / drafts
             for i in range(places)
         ]
@@ -77,7 +80,7 @@ def _total(counts: Sequence[int | None]) -> int | None:
 def _mean_length(measured: Sequence[Acceptance]) -> float | None:
     """For an engine that gives the length alone: the mean over starts, by drafted steps where they are known."""
     known = [(one.acceptance_length, one.drafts or 1) for one in measured if one.acceptance_length is not None]
-    return sum(length * weight for length, weight in known) / sum(w for _, w in known) if known else None
+    return math.fsum(length * weight for length, weight in known) / sum(w for _, w in known) if known else None
 
 
 def theory(

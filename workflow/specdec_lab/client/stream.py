@@ -374,11 +374,11 @@ def _notes(exchange: Exchange, read: Transcript, arrivals: list[float], max_toke
         notes.append("no_finish_reason")
     if read.arrivals and read.completion_tokens is None:
         notes.append("no_usage")
-    if read.completion_tokens is not None and read.counted() is None:
+    count = read.counted()
+    if read.completion_tokens is not None and count is None:
         notes.append("usage_contradicts")
     if quantities.buffered(arrivals):
         notes.append("buffered")
-    count = read.counted()
     if max_tokens is not None and count is not None and count < max_tokens:
         notes.append("short")
     return notes

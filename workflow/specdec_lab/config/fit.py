@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from .. import engines
+from ..engines import context
 from ..prompts.need import Need
 from ..records.base import Finding
 from ..records.spec import ServerSpec
@@ -38,7 +39,7 @@ def _longest(matrix: Matrix, needs: Mapping[str, Need]) -> Iterator[tuple[str, S
     """Each mode whose context is known, with the kind that takes most of it: what does for that kind does for all."""
     kinds = [kind for kind in dict.fromkeys(cell.kind for cell in matrix.cells) if kind in needs]
     for mode, session in matrix.sessions.items():
-        room = engines.get(session.server.engine).context(session.server)
+        room = context.asked(engines.get(session.server.engine), session.server)
         if room is not None and kinds:
             yield mode, session.server, max(kinds, key=lambda kind: needs[kind].likely), room
 

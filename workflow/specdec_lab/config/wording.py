@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import re
@@ -12,6 +11,7 @@ from typing import Any, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from ..nearest import closest
 from . import models
 from .strict_yaml import KeyPath
 
@@ -99,10 +99,10 @@ def explain(error: Mapping[str, Any], path: KeyPath) -> tuple[str, str]:
         case "string_too_long":
             return f"the text is longer than {context['max_length']} characters", "Write a shorter one."
         case "literal_error":
-            close = difflib.get_close_matches(str(given), context["expected"].replace("'", "").split(), n=1)
+            close = closest(str(given), re.findall(r"'([^']*)'", context["expected"]))
             return (
                 f"{given!r} is none of {context['expected']}",
-                f"Did you mean `{close[0].strip(',')}`?" if close else ("Choose one of these."),
+                f"Did you mean `{close}`?" if close else "Choose one of these.",
             )
     return f"{error['msg']} (given: {flow(given)})", f"See `{key}` in docs/config.md. {_description(path)}".strip()
 

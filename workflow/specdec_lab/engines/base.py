@@ -61,9 +61,6 @@ class Engine(Protocol):
         message names the option, its hint says what to use instead.
         """
 
-    def context(self, spec: ServerSpec) -> int | None:
-        """Tokens that one request may take, prompt and answer, as the config asks; None when it leaves that open."""
-
     def context_shares(self, spec: ServerSpec) -> int:
         """Among how many requests the context's argument is divided: 1 where each may take all of it."""
 

@@ -14,14 +14,25 @@ from ..records.spec import ServerSpec
 from .base import Engine
 
 
+def asked(engine: Engine, spec: ServerSpec) -> int | None:
+    """Tokens that one request may take, prompt and answer, as the config asks.
+
+    None when it leaves that to the engine or the model, writes it in the engine's own way (vLLM's `8k`), or when the
+    server was started by somebody else.
+    """
+    given = {name.replace("_", "-"): value for name, value in engine.args(spec).items()}
+    size = tokens(given.get(engine.context_flag))
+    return None if size is None or spec.launcher == "attach" else size // engine.context_shares(spec)
+
+
 def changed(engine: Engine, spec: ServerSpec, facts: Mapping[str, JsonValue]) -> str | None:
     """A sentence if the engine runs with another context per request than was asked for; None if not, or not known."""
-    asked = engine.context(spec)
+    wanted = asked(engine, spec)
     made = next((value for name in engine.context_facts if isinstance(value := facts.get(name), int)), None)
-    if asked is None or made is None or asked == made:
+    if wanted is None or made is None or wanted == made:
         return None
     return (
-        f"A request may take {made} tokens of context: the engine made that of the {asked} asked for "
+        f"A request may take {made} tokens of context: the engine made that of the {wanted} asked for "
         f"(`{engine.context_flag}`)."
     )
 

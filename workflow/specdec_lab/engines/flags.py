@@ -7,7 +7,7 @@ Python repr), so that `json.loads` of the element gives the config's value back.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from pydantic import JsonValue
 
@@ -17,6 +17,11 @@ def word(value: JsonValue) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def without(args: Mapping[str, JsonValue], names: Container[str]) -> dict[str, JsonValue]:
+    """The args but for these long names, whether they stand as `x` or as `no-x`."""
+    return {name: value for name, value in args.items() if name.removeprefix("no-") not in names}
 
 
 def flags(args: Mapping[str, JsonValue]) -> list[str]:

@@ -17,7 +17,7 @@ from ..records.spec import ServerSpec
 from . import http
 from .base import Named
 from .context import tokens
-from .flags import flags, word
+from .flags import flags, without, word
 from .llama_flags import DRAFT_METHODS, METHODS, SERVER_FLAGS, SPECULATION_FLAGS, WORDS, Flag, long_name
 from .options import plain_whole
 
@@ -157,14 +157,9 @@ class LlamaCpp:
             hint = f"name one of the mode's checkpoints: {', '.join(sorted(roles)) or 'none given'}"
             yield _finding("bad_speculation", f"no checkpoint has the role {word(role)!r} that the draft needs", hint)
 
-    def context(self, spec: ServerSpec) -> int | None:
-        """`ctx-size`, divided among the slots unless they share one cache (`kv-unified`); 0 is the model's own."""
-        size = tokens({long_name(name): value for name, value in spec.args.items()}.get("ctx-size"))
-        return None if size is None or spec.launcher == "attach" else size // self.context_shares(spec)
-
     def context_shares(self, spec: ServerSpec) -> int:
         """`parallel`, unless `kv-unified`. Without `parallel` llama.cpp unifies by itself."""
-        args = {long_name(name): value for name, value in spec.args.items()}
+        args = self.args(spec)
         return 1 if args.get("kv-unified") else tokens(args.get("parallel")) or 1
 
     def lossy(self, spec: ServerSpec) -> bool:
@@ -236,7 +231,7 @@ class LlamaCpp:
 
     def deploy_args(self, spec: ServerSpec, models: Mapping[str, Named], *, host: str, port: int) -> list[str]:
         """llama-server's arguments without the flags that only a measurement needs."""
-        kept = {k: v for k, v in self.args(spec).items() if k.removeprefix("no-") not in MEASURING_ONLY}
+        kept = without(self.args(spec), MEASURING_ONLY)
         argv = ["--model", models["target"].name, "--host", host, "--port", str(port)]
         argv += ["--alias", spec.served_model] if spec.served_model else []
         return argv + self._flags(kept) + self._speculation(spec, {role: one.name for role, one in models.items()})

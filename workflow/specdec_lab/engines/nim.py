@@ -15,7 +15,6 @@ from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http, vllm_log, vllm_speculation
 from .base import Named
-from .context import tokens
 from .flags import flags
 from .options import bad_args
 
@@ -50,11 +49,6 @@ class Nim:
         if spec.speculative is not None:
             found += vllm_speculation.problems(spec.speculative, roles, vllm_speculation.NEWEST)
         return found
-
-    def context(self, spec: ServerSpec) -> int | None:
-        """`max-model-len`, if the config hands it to the backend."""
-        size = tokens({name.replace("_", "-"): value for name, value in spec.args.items()}.get("max-model-len"))
-        return None if spec.launcher == "attach" else size
 
     def context_shares(self, spec: ServerSpec) -> int:
         """1: it is a limit per request."""

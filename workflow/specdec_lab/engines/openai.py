@@ -49,10 +49,6 @@ class OpenAi:
             )
         return found
 
-    def context(self, spec: ServerSpec) -> int | None:
-        """Not known."""
-        return None
-
     def context_shares(self, spec: ServerSpec) -> int:
         """Not known; 1 says nothing about it."""
         return 1

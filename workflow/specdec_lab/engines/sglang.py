@@ -14,8 +14,7 @@ from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http
 from .base import Named
-from .context import tokens
-from .flags import flags, word
+from .flags import flags, without, word
 from .options import Option, bad_args, bad_speculation
 
 NEEDS_MODEL = ("EAGLE", "EAGLE3", "STANDALONE", "DFLASH", "DSPARK")
@@ -91,11 +90,6 @@ class Sglang:
         ]
         return found + (list(_speculation_problems(spec.speculative, set(roles))) if spec.speculative else [])
 
-    def context(self, spec: ServerSpec) -> int | None:
-        """`context-length`."""
-        size = tokens({name.replace("_", "-"): value for name, value in spec.args.items()}.get("context-length"))
-        return None if spec.launcher == "attach" else size
-
     def context_shares(self, spec: ServerSpec) -> int:
         """1: it is a limit per request."""
         return 1
@@ -148,7 +142,7 @@ class Sglang:
         argv = ["--model-path", target.name, "--host", host, "--port", str(port)]
         argv += ["--revision", target.revision] if target.revision else []
         argv += ["--served-model-name", spec.served_model] if spec.served_model else []
-        argv += flags({k: v for k, v in self.args(spec).items() if k not in MEASURING_ONLY})
+        argv += flags(without(self.args(spec), MEASURING_ONLY))
         argv += _speculation(spec, {role: one.name for role, one in models.items()})
         role = (spec.speculative or {}).get("model")
         draft = models.get(role) if isinstance(role, str) else None

@@ -12,8 +12,7 @@ from ..records.base import Finding
 from ..records.spec import ServerSpec
 from . import http, vllm_log, vllm_speculation
 from .base import Named
-from .context import tokens
-from .flags import flags, word
+from .flags import flags, without, word
 from .options import bad_args, plain_whole
 
 OWN_ARGS = {
@@ -34,7 +33,7 @@ FAIR_DEFAULTS: dict[str, JsonValue] = {
     "enable-prefix-caching": False,  # M26: a later cell may not find an earlier one's prompts
     "generation-config": "vllm",  # D5: no sampling defaults out of the model's folder
 }
-MEASURING_ONLY = frozenset({*FAIR_DEFAULTS})
+MEASURING_ONLY = frozenset(FAIR_DEFAULTS)
 WHOLE = {
     "max-model-len",
     "max-num-seqs",
@@ -94,11 +93,6 @@ class Vllm:
             elif name in WHOLE and isinstance(value, bool | float):
                 yield bad_args(f"`{option}` must be a whole number, not {word(value)}", plain_whole(value))
 
-    def context(self, spec: ServerSpec) -> int | None:
-        """`max-model-len`; None where it is left to the model or written in vLLM's own way (`8k`)."""
-        size = tokens({long_name(name): value for name, value in spec.args.items()}.get("max-model-len"))
-        return None if spec.launcher == "attach" else size
-
     def context_shares(self, spec: ServerSpec) -> int:
         """1: it is a limit per request."""
         return 1
@@ -152,7 +146,7 @@ class Vllm:
         argv = [target.name, "--host", host, "--port", str(port)]
         argv += ["--revision", target.revision] if target.revision else []
         argv += ["--served-model-name", spec.served_model] if spec.served_model else []
-        kept = {k: v for k, v in self.args(spec).items() if k.removeprefix("no-") not in MEASURING_ONLY}
+        kept = without(self.args(spec), MEASURING_ONLY)
         return argv + flags(kept) + vllm_speculation.deploy_argv(spec.speculative, models)
 
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from statistics import fmean
 from typing import Any
 
 from ..records.cell import GpuSample
@@ -71,14 +72,14 @@ def _energy(
 ) -> float | None:
     pairs = [(a, b) for b, a in zip(before, after, strict=True) if a is not None and b is not None and a >= b]
     if pairs and len(pairs) == len(before):
-        return sum(a - b for a, b in pairs)
+        return math.fsum(a - b for a, b in pairs)
     by_device: dict[int, list[float]] = {}
     for one in readings:
         if one.power_w is not None:
             by_device.setdefault(one.device, []).append(one.power_w)
     if len(by_device) < len(before) or not by_device:
         return None
-    return math.fsum(math.fsum(watts) / len(watts) for watts in by_device.values()) * seconds
+    return math.fsum(fmean(watts) for watts in by_device.values()) * seconds
 
 
 def _sample(nvml: Any, device: Any, at: float) -> GpuSample:
