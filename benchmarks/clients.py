@@ -81,10 +81,12 @@ def vllm(command: str, url: str, n: int, tokens: int, concurrency: int, tokenize
 
 
 def guidellm(command: str, url: str, n: int, tokens: int, concurrency: int, tokenizer: str, folder: str) -> list[str]:
-    data = f"prompt_tokens=8,output_tokens={tokens}"
     return [
-        *(command, "benchmark", "run", "--target", url, "--model", "paced", "--processor", tokenizer, "--data", data),
-        *("--profile", "concurrent", "--rate", str(concurrency), "--max-requests", str(n), "--output-dir", folder),
+        *(command, "run", "--backend", f"kind=openai_http,target={url},model=paced", "--disable-console"),
+        *("--profile", f"kind=concurrent,streams={concurrency}", "--constraint", f"kind=max_requests,count={n}"),
+        *("--tokenizer", f"kind=huggingface_auto,model={tokenizer}"),
+        *("--data", f"kind=synthetic_text,prompt_tokens=8,output_tokens={tokens}"),
+        *("--output", f"kind=json,path={folder}/guidellm.json"),
     ]
 
 
@@ -102,7 +104,7 @@ PEERS = {"vllm bench serve": ("vllm", vllm), "aiperf": ("aiperf", aiperf), "guid
 def cpu_of(argv: list[str]) -> float:
     """CPU seconds of a command and all it starts; RuntimeError with its last words if it fails."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "NO_PROXY": "*"}
+    environment = {**os.environ, "NO_PROXY": "*"}
     done = subprocess.run(argv, capture_output=True, text=True, env=environment, timeout=900)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:

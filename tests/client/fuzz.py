@@ -83,7 +83,7 @@ def one(draw: random.Random) -> Row:
         size = draw.choice([1, 3, 17, 80, 400, 5000])
         read = wire[at : at + size]
         at += size
-        exchange.record(read, 1.0 + len(exchange.ends) / 100)
+        exchange.record(read, 1.0 + len(exchange.sizes) / 100)
         if (exchange.watchful or len(read) < 64 or read.endswith(b"0\r\n\r\n")) and exchange.over(read):
             exchange.finish("complete", 2.0)
     if exchange.end is None:

@@ -41,7 +41,7 @@ def recorded(events: list[bytes], cuts: list[int]) -> Exchange:
     exchange.sent_at = 0.5
     at = 0
     for end in [*sorted(places - {0}), len(wire)]:
-        exchange.record(wire[at:end], 1.0 + len(exchange.ends))
+        exchange.record(wire[at:end], 1.0 + len(exchange.sizes))
         at = end
         if exchange.watchful:
             exchange.look()

@@ -8,6 +8,8 @@ from typing import Any
 
 from .toolcalls import CallPiece, pieces
 
+_PLAIN = frozenset({"role", "content"})
+
 
 class BadChunk(ValueError):
     """The event's data is not a JSON object."""
@@ -112,10 +114,14 @@ def _choice(chunk: Chunk, choice: dict[str, Any]) -> None:
     delta = choice.get("delta", choice.get("message"))
     if not isinstance(delta, dict):
         delta = {"content": choice.get("text")}
-    chunk.answer = _text(delta.get("content"), "text") or _text(delta.get("refusal"), "text")
-    thought = (_text(delta.get(name), "text") for name in ("reasoning_content", "reasoning", "reasoning_details"))
-    chunk.reasoning = next(filter(None, thought), "") or _text(delta.get("content"), "thinking")
-    chunk.calls = pieces(delta)
+    content = delta.get("content")
+    chunk.answer = content if isinstance(content, str) else _text(content, "text")
+    # Nearly every delta holds a content or a role and nothing else: it is not asked for all that others may hold.
+    if not (delta.keys() <= _PLAIN and (content is None or isinstance(content, str))):
+        chunk.answer = chunk.answer or _text(delta.get("refusal"), "text")
+        thought = (_text(delta.get(name), "text") for name in ("reasoning_content", "reasoning", "reasoning_details"))
+        chunk.reasoning = next(filter(None, thought), "") or _text(content, "thinking")
+        chunk.calls = pieces(delta)
     chunk.generated = bool(chunk.answer or chunk.reasoning or chunk.calls or chunk.token_ids)
 
 

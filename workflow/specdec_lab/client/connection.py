@@ -17,6 +17,8 @@ from .reactor import READ, WRITE, Reactor
 READ_BYTES = 1 << 13
 """Most bytes taken by one read; what is left comes with the next one at once."""
 
+_CR = 0x0D
+
 _BUFFER = bytearray(READ_BYTES)
 _VIEW = memoryview(_BUFFER)
 _BUFFERS = [_BUFFER]
@@ -31,7 +33,7 @@ class Connection:
         "_host",
         "_out",
         "_reactor",
-        "_receive",
+        "_reading",
         "_secure",
         "_sock",
         "answers",
@@ -74,7 +76,7 @@ class Connection:
         self.is_open = False
         self.idle_since = 0.0
         self._sock = socket.socket(family, socket.SOCK_STREAM)
-        self._receive = self._sock.recvmsg_into
+        self._reading: Callable[[], None] = self._unasked
         self.number = self._sock.fileno()
         self._sock.setblocking(False)
         self._sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -123,13 +125,15 @@ class Connection:
     def _ready(self) -> None:
         self.is_open = True
         self.idle_since = perf_counter()
-        self._reactor.watch(self.number, READ, self._readable if self._secure is None else self._decrypt)
+        self._reactor.watch(self.number, READ, self._unasked)
         self._end_of_connecting(None)
 
     def send(self, exchange: Exchange, request: bytes) -> None:
         """Send the request now. `sent_at` is taken just before the kernel gets it."""
         self.exchange = exchange
         self._out = request
+        self._reading = self._reader(exchange) if self._secure is None else self._decrypt
+        self._reactor.answer(self.number, self._reading)
         exchange.sent_at = perf_counter()
         self._flush()
 
@@ -143,41 +147,56 @@ class Connection:
             self._out = b""
             return
         self._out = self._out[sent:]
-        reading = self._readable if self._secure is None else self._decrypt
         if self._out:
             self._reactor.watch(self.number, READ | WRITE, self._both)
         elif sent == 0:
-            self._reactor.watch(self.number, READ, reading)
+            self._reactor.watch(self.number, READ, self._reading)
 
     def _both(self) -> None:
         """The request was too long for the kernel at once: send on, and take what comes meanwhile."""
         self._flush()
-        reading = self._readable if self._secure is None else self._decrypt
         if not self._out:
-            self._reactor.watch(self.number, READ, reading)
-        reading()
+            self._reactor.watch(self.number, READ, self._reading)
+        self._reading()
 
-    def _readable(self) -> None:
-        """The hot path: one system call that brings the kernel's receive time too, and a glance at the read's end."""
-        try:
-            size, ancillary, _, _ = self._receive(_BUFFERS, ANCILLARY_BYTES)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            self._lost(str(error))
-            return
-        exchange = self.exchange
-        if not size or exchange is None:
-            self._lost(None)
-            return
-        body = exchange.body
-        body += _VIEW[:size]
-        exchange.ends.append(len(body))
-        exchange.fetched.append(self._reactor.now)
-        if ancillary:
-            exchange.kernel += ancillary[0][2]
-        if (exchange.watchful or size < SMALL_READ or body.endswith(LAST_CHUNK)) and exchange.over(bytes(_VIEW[:size])):
-            self.complete(exchange, perf_counter())
+    def _reader(self, exchange: Exchange) -> Callable[[], None]:
+        """What takes a read of this exchange: the hot path.
+
+        One system call that brings the kernel's receive time too, and a glance at the read's end. A function made for
+        the one exchange, so that it holds at hand what it would else look up at each read.
+        """
+        receive, reactor = self._sock.recvmsg_into, self._reactor
+        body, kernel = exchange.body, exchange.kernel
+        note_size, note_time = exchange.sizes.append, exchange.fetched.append
+
+        def readable() -> None:
+            nonlocal body, kernel
+            try:
+                size, ancillary, _, _ = receive(_BUFFERS, ANCILLARY_BYTES)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                self._lost(str(error))
+                return
+            if not size:
+                self._lost(None)
+                return
+            body += _VIEW[:size]
+            note_size(size)
+            note_time(reactor.now)
+            if ancillary:
+                kernel += ancillary[0][2]
+            # An event ends in two line feeds and its HTTP chunk's line end; the end of a body has a line end there.
+            if (size < SMALL_READ or _BUFFER[size - 4] == _CR or exchange.watchful) and exchange.over(
+                bytes(_VIEW[:size])
+            ):
+                self.complete(exchange, perf_counter())
+
+        return readable
+
+    def _unasked(self) -> None:
+        """Readable between two requests: closed by the server, or bytes that belong to nothing."""
+        self._lost(None)
 
     def _decrypt(self) -> None:
         """As above, for TLS: the stamp is when the bytes were fetched."""
@@ -202,6 +221,8 @@ class Connection:
     def complete(self, exchange: Exchange, now: float) -> None:
         """The answer is over; the connection takes another request if the server keeps it."""
         self.exchange = None
+        self._reading = self._unasked
+        self._reactor.answer(self.number, self._reading)
         self.answers += 1
         self.idle_since = now
         if not exchange.framing.keep_alive or exchange.framing.broken is not None or self._out:
@@ -214,7 +235,7 @@ class Connection:
         """The server closed or reset the connection; a request on it ends with it."""
         now = perf_counter()
         exchange = self.exchange
-        if self.answers and self.dropped is not None and (exchange is None or not exchange.ends):
+        if self.answers and self.dropped is not None and (exchange is None or not exchange.sizes):
             self.dropped(self)
         self.exchange = None
         self.close()

@@ -6,7 +6,6 @@ the text of other streams makes. Only reads that may hold the end of the answer 
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
 from typing import Literal
 
@@ -47,16 +46,17 @@ class Exchange:
         "done_at",
         "end",
         "ended_at",
-        "ends",
         "fetched",
         "framing",
         "kernel",
+        "looked",
         "number",
         "offset",
         "on_end",
         "problem",
         "scheduled_at",
         "sent_at",
+        "sizes",
         "watchful",
     )
 
@@ -70,15 +70,17 @@ class Exchange:
         """Monotonic minus wall clock when it was sent."""
         self.body = bytearray()
         """Every byte of the response. One buffer, not one object a read: what is read together later lies together."""
-        self.ends: list[int] = []
-        """Where each read ends in it."""
+        self.sizes: list[int] = []
+        """How many of them each read brought."""
         self.kernel = bytearray()
         """The kernel's receive time of each read, as it gave it: seconds and nanoseconds, two native 64-bit integers.
         Shorter if it gave none for some of them."""
-        self.fetched = array("d")
+        self.fetched: list[float] = []
         """When each read was fetched."""
         self.framing = Framing()
         """The response as far as it was looked at: `framing.fed` of the reads."""
+        self.looked = 0
+        """The bytes of these reads."""
         self.watchful = True
         """Whether every read must be looked at: until the headers are known, and for all but a plain event stream."""
         self.end: End | None = None
@@ -91,7 +93,7 @@ class Exchange:
     def record(self, data: bytes, now: float) -> None:
         """Note a read that the kernel did not time."""
         self.body += data
-        self.ends.append(len(self.body))
+        self.sizes.append(len(data))
         self.fetched.append(now)
 
     def over(self, read: bytes) -> bool:
@@ -108,10 +110,9 @@ class Exchange:
         """Parse the reads that were only stored so far; True when the answer is over."""
         framing = self.framing
         seen = len(framing.pieces)
-        start = self.ends[framing.fed - 1] if framing.fed else 0
-        for end in self.ends[framing.fed :]:
-            framing.feed(self.body[start:end])
-            start = end
+        for size in self.sizes[framing.fed :]:
+            framing.feed(self.body[self.looked : self.looked + size])
+            self.looked += size
         if framing.complete or framing.broken is not None:
             return True
         if framing.headers_done:
@@ -149,14 +150,14 @@ class Exchange:
     @property
     def unread(self) -> bool:
         """Whether reads are stored that nothing has looked at yet."""
-        return self.framing.fed < len(self.ends)
+        return self.framing.fed < len(self.sizes)
 
     def let_go(self) -> None:
         """Forget the bytes: they have been read."""
         self.body = bytearray()
-        self.ends = []
+        self.sizes = []
         self.kernel = bytearray()
-        self.fetched = array("d")
+        self.fetched = []
         self.framing.pieces.clear()
 
     def finish(self, end: End, at: float) -> None:

@@ -26,6 +26,7 @@ from ..records.spec import Deadlines, Load, Objective, Sampling
 from . import clock
 from .exchange import Exchange
 from .load import Offer
+from .plainchunk import KnownTexts
 from .pool import Pool
 from .proof import prove
 from .reactor import Reactor
@@ -130,7 +131,7 @@ class Client:
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         made: dict[int, Row] = {}
         tokens = 0
-        known: dict[bytes, str] = {}
+        known = KnownTexts()
 
         def digest(exchange: Exchange) -> None:
             nonlocal tokens

@@ -4,40 +4,87 @@ From one chunk that was parsed in full this takes the bytes before and after the
 same bytes at both ends and, between them, nothing but the inside of one JSON string is the same JSON text with another
 string in that one place, so parsing it could only give the same chunk with that string. Escapes are left to the JSON
 parser. Everything else, and everything that fails to be UTF-8, goes the long way. `tests/client` compares the two ways.
+
+Whole runs of such chunks are taken apart and compared together, a handful of calls for many chunks: steps of the
+interpreter for each chunk would cost more than everything else that is done with it after the cell.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
 
 from .chunk import Chunk, parse
 
 _SPECIAL = re.compile(rb'["\\\x00-\x1f]')
-_SIZE_DIGITS = 10
+_SIZE = re.compile(rb"\n[0-9A-Fa-f]{1,8}")
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
+_FIRST_LOOK = 64
+"""Reads looked at by the first attempt; four times as many by each next one, while all of them are taken. So a stream
+that keeps changing its frame costs no more than its length."""
+_LINE_END = 3
+"""Bytes of a framed event after the end of its data line: the blank line and the end of the HTTP chunk."""
 
 
-def _decoded(inside: bytes) -> str:
-    """The text of a JSON string without its quotes; ValueError if it is none."""
-    if _SPECIAL.search(inside) is None:
-        return inside.decode()
-    return str(json.loads(b'"' + inside + b'"'))
+class KnownTexts(dict[bytes, str]):
+    """What the insides of JSON strings mean. Tokens come again and again, in all streams; each is decoded once.
+
+    ValueError for bytes that are not the inside of a JSON string in UTF-8.
+    """
+
+    def __missing__(self, inside: bytes) -> str:
+        """Decode and keep."""
+        if _SPECIAL.search(inside) is None:
+            text = inside.decode()
+        else:
+            text = str(json.loads(b'"' + inside + b'"'))
+        self[inside] = text
+        return text
+
+
+class _Lengths(dict[bytes, int]):
+    """How long an event is with the line feed before it, by its HTTP chunk's size with the line feed before that.
+
+    `framed`: how long the whole HTTP chunk is, instead. 0, which nothing is, for what is not a plain size.
+    """
+
+    def __init__(self, *, framed: bool) -> None:
+        super().__init__()
+        self._framed = framed
+
+    def __missing__(self, size: bytes) -> int:
+        """Convert and keep."""
+        length = int(size, 16) + 1 if _SIZE.fullmatch(size) else 0
+        # Two line ends belong to a chunk; the line feeds before its size and its event are in both counts.
+        self[size] = length = length + len(size) + 2 if length and self._framed else length
+        return length
+
+
+class Reads(NamedTuple):
+    """The reads of one answer: their bytes as one, how long each is, where each ends in them, and when each arrived."""
+
+    data: bytes
+    sizes: Sequence[int]
+    ends: Sequence[int]
+    stamps: Sequence[float]
 
 
 class PlainChunks:
     """The learned frame of the plain chunks of one stream."""
 
-    __slots__ = ("_after", "_before", "_framed_after", "_known", "_least", "_sizes")
+    __slots__ = ("_after", "_before", "_events", "_frames", "_known", "_least")
 
-    def __init__(self, known: dict[bytes, str] | None = None) -> None:
+    def __init__(self, known: KnownTexts | None = None) -> None:
         self._before = b""
         self._after = b""
         self._least = -1
-        self._framed_after = b""
-        self._known: dict[bytes, str] = {} if known is None else known
-        """What the insides of strings mean that were decoded before; tokens come again and again, in all streams."""
-        self._sizes: dict[bytes, int] = {}
+        self._known = KnownTexts() if known is None else known
+        self._events = _Lengths(framed=False)
+        self._frames = _Lengths(framed=True)
 
     def match(self, piece: bytes) -> str | None:
         """The answer text of a piece that is a plain chunk; None when it has to be parsed."""
@@ -52,51 +99,74 @@ class PlainChunks:
         except UnicodeDecodeError:
             return None
 
-    def match_frames(self, data: bytes, ends: Sequence[int], start: int) -> tuple[list[str], list[int], int]:
-        """The answer texts of the reads from `start` on, while each holds whole HTTP chunks with one plain chunk each.
+    def match_frames(self, reads: Reads, start: int) -> tuple[list[str], list[float], int]:
+        """The answer texts of the reads from `start` on, while these hold whole HTTP chunks with one plain chunk each.
 
-        `data` holds the reads, each ending where `ends` says. Returns beside the texts for each the number of its read,
-        and the number of the first read that was not taken.
+        Returns beside the texts when each one's data line was complete, and the number of the first read not taken.
         """
         texts: list[str] = []
-        places: list[int] = []
-        number, least = start, self._least
-        if least < 0:
-            return texts, places, number
-        before, after, known, sizes = self._before, self._framed_after, self._known, self._sizes
-        head, tail = len(before), len(self._after)
-        at = ends[start - 1] if start else 0
-        try:
-            for number in range(start, len(ends)):
-                limit = ends[number]
-                while at < limit:
-                    begin = data.find(b"\r\n", at, at + _SIZE_DIGITS) + 2
-                    size = sizes.get(data[at:begin])
-                    if size is None:
-                        size = sizes[data[at:begin]] = int(data[at:begin], 16)
-                    end = begin + size - tail
-                    if size < least or not (data.startswith(before, begin) and data.startswith(after, end)):
-                        break
-                    at = end + tail + 2
-                    if at > limit:
-                        break
-                    inside = data[begin + head : end]
-                    text = known.get(inside)
-                    if text is None:
-                        text = known[inside] = _decoded(inside)
-                    texts.append(text)
-                    places.append(number)
-                if at != limit:
-                    break
-            else:
-                return texts, places, len(ends)
-        except ValueError:
-            # Not UTF-8, not JSON or not a size: that read goes the long way, which says what is wrong with it.
-            pass
-        while places and places[-1] == number:
-            places.pop()
-            texts.pop()
-        return texts, places, number
+        at: list[float] = []
+        look = _FIRST_LOOK
+        while self._least >= 0 and 0 < start < len(reads.ends):
+            stop = min(start + look, len(reads.ends))
+            more, times, untaken = self._run(reads, start, stop)
+            texts += more
+            at += times
+            if untaken < stop:
+                return texts, at, untaken
+            start, look = stop, 4 * look
+        return texts, at, start
+
+    def _run(self, reads: Reads, start: int, stop: int) -> tuple[list[str], list[float], int]:
+        """As `match_frames`, for the reads from `start` until `stop`."""
+        # A chunk is its size, a line end, the event and a line end; neither holds a carriage return. The line feed
+        # before the size is the end of the chunk before.
+        origin = reads.ends[start - 1]
+        parts = reads.data[origin - 1 : reads.ends[stop - 1]].split(b"\r")
+        whole = (len(parts) - 1) // 2
+        if len(parts) % 2 and not parts[-1]:
+            whole -= 1
+        sizes, events = parts[: 2 * whole : 2], parts[1 : 2 * whole : 2]
+        texts = self._taken_apart(sizes, events)
+        count = len(texts)
+        frames = list(map(self._frames.__getitem__, sizes[:count]))
+        if frames == reads.sizes[start : start + count]:
+            return texts, list(reads.stamps[start : start + count]), start + count
+        # Some reads hold several chunks, or parts of one.
+        closed = list(accumulate(frames, initial=origin))
+        edges = set(reads.ends[start - 1 : stop])
+        while closed[-1] not in edges:
+            closed.pop()
+        ends, stamps = reads.ends, reads.stamps
+        times = [stamps[bisect_left(ends, end - _LINE_END, start)] for end in closed[1:]]
+        return texts[: len(times)], times, bisect_left(ends, closed[-1], start) + 1 if times else start
+
+    def _taken_apart(self, sizes: list[bytes], events: list[bytes]) -> list[str]:
+        """The texts of these chunks' events, up to the first that is no plain one. A line feed stands before each."""
+        before, after = b"\n" + self._before, self._after
+        first, last = len(before), -len(after)
+        # What closes a stream (finish reason, usage, end) is no plain chunk, and the whole run would go the slow way.
+        while events and not (events[-1].startswith(before) and events[-1].endswith(after)):
+            del events[-1], sizes[-1]
+        insides = [event[first:last] for event in events]
+        # All at once: put together again, the texts must give the events, each as long as its size says.
+        if before + (after + before).join(insides) + after == b"".join(events) and list(
+            map(self._events.__getitem__, sizes)
+        ) == list(map(len, events)):
+            try:
+                return list(map(self._known.__getitem__, insides))
+            except ValueError:
+                pass
+        texts: list[str] = []
+        for size, event, inside in zip(sizes, events, insides, strict=True):
+            if before + inside + after != event or self._events[size] != len(event):
+                break
+            try:
+                texts.append(self._known[inside])
+            except ValueError:
+                # Not UTF-8 or not JSON: that chunk goes the long way, which says what is wrong with it.
+                break
+        return texts
 
     def learn(self, piece: bytes, chunk: Chunk) -> None:
         """Take the frame from a piece that is one event and was parsed to `chunk`.
@@ -107,7 +177,7 @@ class PlainChunks:
         self._least = -1
         if chunk != Chunk(answer=chunk.answer, generated=True, choices=True):
             return
-        text = json.dumps(chunk.answer, ensure_ascii=False)[1:-1].encode("utf-8", "surrogatepass")
+        text = _quoted(chunk.answer)[1:-1].encode("utf-8", "surrogatepass")
         before, found, after = piece.partition(b'"content":"' + text + b'"')
         if not found:
             before, found, after = piece.partition(b'"content": "' + text + b'"')
@@ -119,4 +189,3 @@ class PlainChunks:
         probe = (self._before + b"probe" + self._after)[len(b"data: ") : -2]
         if parse(probe) == Chunk(answer="probe", generated=True, choices=True):
             self._least = len(self._before) + len(self._after)
-            self._framed_after = self._after + b"\r\n"

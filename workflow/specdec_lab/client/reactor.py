@@ -51,6 +51,11 @@ class Reactor:
             self._poller.register(number, events)
         self._ready[number] = ready
 
+    def answer(self, number: int, ready: Callable[[], None]) -> None:
+        """From now on call `ready` for this socket, which is watched already and stays watched for the same events."""
+        if number in self._ready:
+            self._ready[number] = ready
+
     def forget(self, number: int) -> None:
         """Watch that socket no more; harmless if it was not watched."""
         if self._ready.pop(number, None) is not None:

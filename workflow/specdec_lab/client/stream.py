@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from .. import quantities
 from ..records.base import plain_text
@@ -13,7 +13,7 @@ from ..records.cell import Row
 from ..records.prompt import Prompt
 from .chunk import BadChunk, Chunk, error_text, parse
 from .exchange import Exchange
-from .plainchunk import PlainChunks
+from .plainchunk import KnownTexts, PlainChunks, Reads
 from .sse import Decoder, Event
 from .toolcalls import ToolCalls
 
@@ -57,9 +57,10 @@ class Transcript:
     reasoning: list[str] = field(default_factory=list)
     calls: ToolCalls = field(default_factory=ToolCalls)
     arrivals: list[float] = field(default_factory=list)
-    token_ids: list[int | None] = field(default_factory=list)
-    running: list[int | None] = field(default_factory=list)
-    """Usage on the chunk of each arrival."""
+    token_ids: list[int] = field(default_factory=list)
+    """How many token ids came with the arrivals that brought some."""
+    running: list[int] = field(default_factory=list)
+    """The count of usage so far on the arrivals that brought one."""
     first_answer: float | None = None
     finish_reason: str | None = None
     prompt_tokens: int | None = None
@@ -107,25 +108,23 @@ class Transcript:
             if self.over:
                 return
 
-    def take_frames(self, data: bytes, ends: Sequence[int], start: int, stamps: Sequence[float]) -> int:
+    def take_frames(self, reads: Reads, start: int) -> int:
         """Take the reads from `start` on that hold nothing but whole HTTP chunks with one plain event each.
 
         Returns the number of the first read that was not taken.
         """
         if not self._decoder.between_events or self.over:
             return start
-        texts, places, untaken = self._plain.match_frames(data, ends, start)
-        if "" in texts:
-            for text, place in zip(texts, places, strict=True):
-                self._answered(text, stamps[place])
+        texts, at, untaken = self._plain.match_frames(reads, start)
+        if not all(texts):
+            for text, when in zip(texts, at, strict=True):
+                self._answered(text, when)
         elif texts:
             self.events += len(texts)
             self.answer += texts
-            self.arrivals += [stamps[place] for place in places]
-            self.token_ids += [None] * len(texts)
-            self.running += [None] * len(texts)
+            self.arrivals += at
             if self.first_answer is None:
-                self.first_answer = stamps[places[0]]
+                self.first_answer = at[0]
         return untaken
 
     def finish(self) -> None:
@@ -145,8 +144,6 @@ class Transcript:
             return
         self.arrivals.append(at)
         self.answer.append(text)
-        self.token_ids.append(None)
-        self.running.append(None)
         if self.first_answer is None:
             self.first_answer = at
 
@@ -177,8 +174,10 @@ class Transcript:
             self.finish_reason = chunk.finish_reason
         if chunk.generated:
             self.arrivals.append(event.at)
-            self.token_ids.append(chunk.token_ids)
-            self.running.append(chunk.completion_tokens)
+            if chunk.token_ids is not None:
+                self.token_ids.append(chunk.token_ids)
+            if chunk.completion_tokens is not None:
+                self.running.append(chunk.completion_tokens)
             if chunk.answer:
                 self.answer.append(chunk.answer)
                 if self.first_answer is None:
@@ -206,10 +205,9 @@ class Transcript:
         """
         if not self.arrivals:
             return None
-        ids = [n for n in self.token_ids if n is not None]
-        if len(ids) == len(self.arrivals):
-            return ids
-        running = [n for n in self.running if n is not None]
+        if len(self.token_ids) == len(self.arrivals):
+            return self.token_ids
+        running = self.running
         if len(running) < len(self.arrivals) or len(running) < 2 or running[0] < 1:
             return None
         steps = [running[0], *(later - earlier for earlier, later in pairwise(running))]
@@ -236,7 +234,7 @@ def joined(parts: Sequence[str]) -> str:
     return text
 
 
-def transcript(exchange: Exchange, stamps: Sequence[float], known: dict[bytes, str] | None = None) -> Transcript:
+def transcript(exchange: Exchange, stamps: Sequence[float], known: KnownTexts | None = None) -> Transcript:
     """What an exchange's stream says. Takes the HTTP framing off what was only stored so far.
 
     `known`: texts of tokens decoded before, shared by the streams of a cell.
@@ -246,17 +244,17 @@ def transcript(exchange: Exchange, stamps: Sequence[float], known: dict[bytes, s
     if framing.status not in (None, 200):
         exchange.look()
         return said
-    done, data, ends = 0, bytes(exchange.body), exchange.ends
+    done, reads = 0, Reads(bytes(exchange.body), exchange.sizes, list(accumulate(exchange.sizes)), stamps)
     while True:
         for index in range(done, len(framing.pieces)):
             if not said.over:
                 said.take(framing.pieces[index], stamps[framing.piece_reads[index]])
         done = len(framing.pieces)
         if framing.between_chunks:
-            framing.skip_to(said.take_frames(data, ends, framing.fed, stamps))
-        if framing.fed >= len(ends):
+            framing.skip_to(said.take_frames(reads, framing.fed))
+        if framing.fed >= len(reads.ends):
             break
-        framing.feed(data[ends[framing.fed - 1] if framing.fed else 0 : ends[framing.fed]])
+        framing.feed(reads.data[reads.ends[framing.fed - 1] if framing.fed else 0 : reads.ends[framing.fed]])
     if framing.complete:
         said.finish()
     return said
@@ -269,7 +267,7 @@ def row(
     *,
     started_at: float,
     max_tokens: int | None,
-    known: dict[bytes, str] | None = None,
+    known: KnownTexts | None = None,
 ) -> Row:
     """The row of one exchange. `stamps`: when each read arrived; `started_at`: the cell's start on the same clock.
 
