@@ -513,7 +513,8 @@ def train(target: Llama, head: Head, draft: Llama, kept: Tensor, texts: list[Tex
         step += 1
         if time.monotonic() - said > 5:
             said = time.monotonic()
-            say(f"step {step}, {gone:.0%} of the time: loss of the head {losses[0]:.3f}, of the draft {losses[1]:.3f}")
+            of_head, of_draft = (loss.item() for loss in losses)
+            say(f"step {step}, {gone:.0%} of the time: loss of the head {of_head:.3f}, of the draft {of_draft:.3f}")
     say(f"{step} steps of {min(size, len(texts))} texts")
 
 
@@ -524,7 +525,10 @@ def train(target: Llama, head: Head, draft: Llama, kept: Tensor, texts: list[Tex
 def acceptance(
     target: Llama, head: Head, draft: Llama, kept: Tensor, texts: list[Text], size: int
 ) -> tuple[float, float]:
-    """Mean acceptance lengths of head and draft, the token that the target itself adds counted."""
+    """Mean acceptance lengths of head and draft, the token that the target itself adds counted.
+
+    Held-out texts are of the same making as those learned from, so other prompts may well be accepted less.
+    """
     hits: tuple[list[list[list[bool]]], ...] = ([], [])
     for at in range(0, len(texts), size):
         some = texts[at : at + size]
