@@ -73,6 +73,9 @@ def main(parts: Path, root: Path) -> None:
         wheels = [str(wheel) for wheel in (opened / "whl").glob("*.whl")]
         subprocess.run([*PIP, "--target", str(packages), *wheels], check=True, stderr=subprocess.DEVNULL)
         programs(root / "env" / series, packages, series)
+        # The first server would compile thousands of files while its start is being timed. Some packages hold files
+        # that no Python can compile; that is no failure.
+        subprocess.run([sys.executable, "-m", "compileall", "-q", "-j", "0", str(packages)], stdout=subprocess.DEVNULL)
         if (opened / "add").exists():
             models = root / "cache" / "models"
             models.mkdir(parents=True, exist_ok=True)
