@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from specdec_lab.bundle.diff import diff
 from specdec_lab.bundle.verify import verify
 
 ROOT = Path(__file__).parents[1]
@@ -68,6 +69,59 @@ def test_the_sentence_is_the_decisions():
     page = (PUBLISHED / "h200-smollm2" / "decision.md").read_text(encoding="utf-8")
     (sentence,) = re.findall(r"^\*\*.+\*\*$", page, re.MULTILINE)
     assert sentence in PAGE
+
+
+@pytest.mark.parametrize("version", ["0.24.0", "0.33.0"])
+def test_the_engine_upgrade(version):
+    rows = table(f"h200-smollm2-vllm{version[:4].replace('.', '')}")
+    base = column(rows, "code", "baseline", "p50_decode_tok_s")
+    check_speeds(said(f"{version} baseline P50"), base, None)
+    check_speeds(said(f"{version} n-gram P50"), column(rows, "code", "ngram", "p50_decode_tok_s"), base)
+    gains = [float(cell.strip("x")) for cell in said(f"{version} throughput")]
+    assert gains == pytest.approx(column(rows, "code", "ngram", "agg_speedup"), abs=0.0051)
+    check_intervals(said(f"{version} interval"), rows, "ngram")
+    assert said(f"{version} verdict") == [rows["code", load, "ngram"]["verdict"] for load in LOADS]
+
+
+def check_intervals(cells: list[str], rows: dict[tuple[str, str, str], dict[str, str]], mode: str) -> None:
+    """The interval of the P50 decode speedup in each cell."""
+    for load, cell in zip(LOADS, cells, strict=True):
+        row = rows["code", load, mode]
+        assert numbers(cell) == pytest.approx([float(row["decode_low"]), float(row["decode_high"])], abs=0.0051)
+
+
+def test_what_the_page_says_of_the_upgrade_is_what_diff_says():
+    before, after = (next((PUBLISHED / f"h200-smollm2-vllm{v}").glob("h200-*.tar.gz")) for v in ("024", "033"))
+    assert f"specdec diff {before.relative_to(ROOT)} {after.relative_to(ROOT)}" in PAGE
+    rows = {(one.load, one.mode): one for one in diff(before, after).cells}
+    plain, looked_up = ([f"{rows[load, mode].decode.ratio:.2f}x" for load in LOADS] for mode in ("baseline", "ngram"))
+    assert "({}, {}, {} and {} P50 decode)".format(*plain) in PAGE
+    assert "gained {0}, {1} and {3}\nat concurrency 1, 4 and 64 (`faster`) and {2} at 16".format(*looked_up) in PAGE
+    shown = [rows[load, "ngram"].word for load in LOADS]
+    assert shown == ["faster", "faster", "no difference shown", "faster"]
+    assert f"in {rows['c1', 'baseline'].same_text} of 64 cases at concurrency 1" in PAGE
+
+
+def test_the_trained_head():
+    rows = table("h200-smollm2-vllm033")
+    base = column(rows, "code", "baseline", "p50_decode_tok_s")
+    check_speeds(said("eagle3, trained P50"), column(rows, "code", "eagle3", "p50_decode_tok_s"), base)
+    check_intervals(said("eagle3, trained interval"), rows, "eagle3")
+    for title, name in (("length", "acceptance_length"), ("step cost", "step_cost_ratio")):
+        cells = [float(cell) for cell in said(f"eagle3, trained {title}")]
+        assert cells == pytest.approx(column(rows, "code", "eagle3", name), abs=0.0051)
+    assert said("eagle3, trained verdict") == [rows["code", load, "eagle3"]["verdict"] for load in LOADS]
+
+
+@pytest.mark.parametrize(("start", "title"), [(1, "first"), (2, "second")])
+def test_the_trained_drafts_cells(start, title):
+    found = {}
+    with tarfile.open(PUBLISHED / "h200-smollm2-vllm033" / "draft.tar.gz") as archive:
+        for member in archive:
+            cell = json.load(archive.extractfile(member))
+            if cell["replicate"] == start:
+                found[cell["cell"]["load"]["concurrency"]] = f"{cell['summary']['p50_decode_tok_s']:.1f}"
+    assert said(f"draft of 4 layers, {title} server") == [found.get(load, "n/a") for load in (1, 4, 16, 64)]
 
 
 @pytest.mark.parametrize("mode", ["baseline", *SHAPED])

@@ -127,6 +127,7 @@ def test_rows_that_only_one_has_are_listed(results: Path, other: Path, change_ce
     change_cells(other, lambda cell: None)
     found = diff(results, other)
     assert "code c1 draft_k2" in found.only_a
+    assert not [one.fact for one in found.stack if "draft_k2" in one.fact]
     assert list(Gate.parse("missing").broken(found))
 
 

@@ -74,10 +74,11 @@ def diff(a: Path, b: Path) -> Difference:
         theirs = _read(folder, b)
     both = [key for key in ours.rows if key in theirs.rows]
     cells = [_cell(key, ours, theirs) for key in both]
+    modes = ours.comparison.specs.keys() & theirs.comparison.specs.keys()
     return Difference(
         a=ours.name,
         b=theirs.name,
-        stack=changes(facts(ours.comparison, ours.digests), facts(theirs.comparison, theirs.digests)),
+        stack=changes(*(facts(side.comparison, side.digests, modes) for side in (ours, theirs))),
         cells=cells,
         only_a=[" ".join(key) for key in ours.rows if key not in theirs.rows],
         only_b=[" ".join(key) for key in theirs.rows if key not in ours.rows],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from ..records.base import canonical
 from ..records.comparison import Comparison
@@ -24,13 +24,17 @@ def changes(a: Facts, b: Facts) -> list[StackChange]:
     ]
 
 
-def facts(comparison: Comparison, digests: Mapping[str, str]) -> Facts:
-    """The facts of one bundle. `digests` are those of its cells' envelopes that all cells share (code, hardware)."""
+def facts(comparison: Comparison, digests: Mapping[str, str], modes: Container[str]) -> Facts:
+    """The facts of one bundle. `digests` are those of its cells' envelopes that all cells share (code, hardware).
+
+    `modes`: those whose flags count. A mode that only one bundle has is no difference between its flags and none.
+    """
     found: Facts = {}
     if comparison.stack is not None:
         found |= dict(_stack(comparison.stack))
     for name, spec in comparison.specs.items():
-        found |= dict(_flags(name, spec))
+        if name in modes:
+            found |= dict(_flags(name, spec))
     for cell in comparison.plan.cells:
         found["workload", cell.name] = canonical(cell)
     for name, value in digests.items():
