@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from operator import sub
 from typing import Literal
 
@@ -188,7 +189,7 @@ def summarise(
         p50_tpot_s=median(row.tpot_s for row in ok if row.tpot_s is not None),
         p50_e2e_s=median(e2es),
         p95_e2e_s=percentile(e2es, 95),
-        p50_chunk_gap_s=median(gap for row in ok for gap in chunk_gaps(row.arrivals)),
+        p50_chunk_gap_s=median(chain.from_iterable(chunk_gaps(row.arrivals) for row in ok)),
         tokens_per_chunk=sum(tokens for tokens, _ in chunked) / chunks if chunks else None,
         mean_completion_tokens=completion / len(ok) if completion is not None else None,
         decode_share=decode_share(ok),

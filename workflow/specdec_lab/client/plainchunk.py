@@ -130,8 +130,10 @@ class PlainChunks:
         texts = self._taken_apart(sizes, events)
         count = len(texts)
         frames = list(map(self._frames.__getitem__, sizes[:count]))
-        if frames == reads.sizes[start : start + count]:
-            return texts, list(reads.stamps[start : start + count]), start + count
+        # One chunk a read; the last read may hold more, the end of the stream say.
+        for single in (count, count - 1):
+            if single > 0 and frames[:single] == reads.sizes[start : start + single]:
+                return texts[:single], list(reads.stamps[start : start + single]), start + single
         # Some reads hold several chunks, or parts of one.
         closed = list(accumulate(frames, initial=origin))
         edges = set(reads.ends[start - 1 : stop])
