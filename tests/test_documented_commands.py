@@ -34,6 +34,10 @@ PAGES = [ROOT / "README.md", ROOT / "config" / "README.md"]
 PAGES += [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "containers").glob("*/README.md"))]
 PUBLISHED = "results/published/h200-smollm2/h200-smollm2-51bc444c6d06.tar.gz"
 JUDGED = "results/judged"
+UPGRADE = (
+    "specdec diff results/published/h200-smollm2-vllm024/h200-smollm2-vllm024-a77c9373676e.tar.gz "
+    "results/published/h200-smollm2-vllm033/h200-smollm2-vllm033-8daf2dfb237c.tar.gz"
+)
 ENDPOINT = "http://127.0.0.1:8000"
 SHELLS = {"", "sh", "bash", "shell", "console"}
 PROGRAMS = {"specdec", "snakemake", "make", "python", "python3", "promtool", "sha256sum", "kill", "docker", "pip",
@@ -64,6 +68,7 @@ RUN = {
     "snakemake -n": "snakemake -n",
     "snakemake --unlock": "snakemake --unlock",
     BENCH: BENCH,
+    UPGRADE: UPGRADE,
 }
 """Command -> the line that is run here."""
 
@@ -123,6 +128,11 @@ NOT_HERE = {
     "make setup": "it installs from a network; every test needs it to have run",
     "source .venv/bin/activate": "it needs the environment of `make setup`; the lines after it are run in it",
     "pip install -e .[slurm]": "it installs from a network; the same plug-in is among the developer's packages",
+    "cd /tmp/lab/lab && SPECDEC_CACHE_DIR=/tmp/lab/cache ../env/lab/bin/python3 containers/offline/shapes.py": (
+        "it stands in what unpack.py made; tests/containers/test_offline.py"
+    ),
+    "python3 containers/offline/train.py /tmp/lab/cache/models/SmolLM2-135M-Instruct.Q4_1-safetensors-* "
+    "/tmp/lab/cache/models": "it needs torch, which the lab does not; docs/results.md says where it was run",
     "python3 unpack.py parts /tmp/lab": "it unpacks what pack.py downloaded; tests/containers/test_offline.py",
     "RESULTS=$PWD/results/demo docker compose -f containers/monitoring/compose.yaml up": (
         "it needs Docker and images from a network; tests/monitoring runs the same files in a Prometheus of its own"
