@@ -124,10 +124,11 @@ class PlainChunks:
         origin = reads.ends[start - 1]
         parts = reads.data[origin - 1 : reads.ends[stop - 1]].split(b"\r")
         whole = (len(parts) - 1) // 2
-        if len(parts) % 2 and not parts[-1]:
-            whole -= 1
         sizes, events = parts[: 2 * whole : 2], parts[1 : 2 * whole : 2]
         texts = self._taken_apart(sizes, events)
+        if texts and not parts[2 * len(texts)].startswith(b"\n"):
+            # The line end of the last of them is not there yet, or is none.
+            texts.pop()
         count = len(texts)
         frames = list(map(self._frames.__getitem__, sizes[:count]))
         # One chunk a read; the last read may hold more, the end of the stream say.

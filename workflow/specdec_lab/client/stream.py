@@ -250,7 +250,7 @@ def transcript(exchange: Exchange, stamps: Sequence[float], known: KnownTexts | 
             if not said.over:
                 said.take(framing.pieces[index], stamps[framing.piece_reads[index]])
         done = len(framing.pieces)
-        if framing.between_chunks:
+        if framing.between_chunks and framing.broken is None:
             framing.skip_to(said.take_frames(reads, framing.fed))
         if framing.fed >= len(reads.ends):
             break
