@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from specdec_lab.analysis.decision import decide
 from specdec_lab.bundle.diff import diff
-from specdec_lab.bundle.verify import verify
+from specdec_lab.bundle.verify import opened, verify
+from specdec_lab.records.comparison import Comparison
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
@@ -202,3 +204,15 @@ def test_every_published_bundle_is_whole_and_its_numbers_follow_from_its_rows(ar
     found = verify(archive)
     assert found.good, found
     assert len(found.checks) == 5
+
+
+def test_a_gain_at_high_load_that_is_not_deployed_says_why():
+    archive = next((PUBLISHED / "h200-smollm2-vllm033").glob("h200-*.tar.gz"))
+    with opened(archive) as folder:
+        (path,) = folder.rglob("comparison.json")
+        (answer,) = decide(Comparison.read(path)).workloads
+    assert answer.sentence == "Deploy ngram for code at concurrency 1, keep it plain from 4 on."
+    assert answer.why.endswith(
+        " Above: c4 2.15x, undecided; c16 3.10x, undecided; "
+        "c64 3.54x, faster, but 56/64 texts are the baseline's; all but 1 are asked for."
+    )

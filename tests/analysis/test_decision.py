@@ -67,6 +67,7 @@ def test_m32_a_mode_is_deployed_up_to_the_load_at_which_it_stops_paying(folder: 
     (one,) = decided.workloads
     assert (one.mode, one.up_to, one.crossover) == ("eagle3", 4, 16)
     assert one.sentence == "Deploy eagle3 for chat up to concurrency 4, keep it plain from 16 on."
+    assert one.why.endswith(" Above: c16 0.95x, no difference shown.")
     assert one.batch_mode == "baseline"
     assert [(r.from_concurrency, r.to_concurrency, r.mode) for r in decided.routes if r.interactive] == [
         (1, 4, "eagle3"),

@@ -212,7 +212,8 @@ def _workload(
         candidates=candidates,
     )
     answer = answer.model_copy(update={"sentence": sentence(answer, rows, labels, rules)})
-    answer = answer.model_copy(update={"why": why(answer, rows, decisive, rules)})
+    above = _above(winner, every, labels, up_to)
+    answer = answer.model_copy(update={"why": why(answer, rows, decisive, rules) + above})
     return answer.model_copy(update={"next_step": next_step(answer, rows, decisive, comparison)}), winners
 
 
@@ -248,6 +249,28 @@ def _range(
             crossover = here.row.concurrency if here is not None else None
             break
     return up_to, crossover
+
+
+def _above(
+    winner: CellResult | None, every: dict[tuple[str, str], Judged], labels: list[str], up_to: int | None
+) -> str:
+    """How the winner stands at the loads above those it is deployed for.
+
+    `plain from 4 on` may be a loss, a gain that was not shown, or one whose texts are not settled; a reader must know.
+    """
+    if winner is None or up_to is None:
+        return ""
+    told = []
+    for label in labels:
+        here = every.get((winner.mode, label))
+        row = here.row if here is not None else None
+        if here is None or row is None or row.concurrency is None or row.concurrency <= up_to:
+            continue
+        speed = f" {row.decode.ratio:.2f}x" if row.decode is not None and row.decode.ratio is not None else ""
+        word = row.verdict.word if row.verdict is not None else row.status
+        but = f", but {here.against_it[0].message.rstrip('.')}" if word == "faster" and here.against_it else ""
+        told.append(f"{label}{speed}, {word}{but}")
+    return f" Above: {'; '.join(told)}." if told else ""
 
 
 def _candidate(one: Judged, winner: CellResult | None) -> Candidate:
