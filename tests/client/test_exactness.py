@@ -86,7 +86,7 @@ def test_256_streams_agree_with_the_servers_log() -> None:
 def test_the_client_costs_little_more_than_the_bare_one() -> None:
     """The least of a few runs each, in turn: what others do on this machine only ever adds.
 
-    The aim is 1.25, and 1.02 to 1.26 were measured (docs/client.md); in runs as short as these, up to 1.4.
+    The aim is 1.25, and 1.02 to 1.26 were measured (docs/client.md); in runs as short as these, 1.1 to 1.4.
     """
     bare, ours = [], []
     with PacedServer(BUSY) as server:
@@ -95,7 +95,7 @@ def test_the_client_costs_little_more_than_the_bare_one() -> None:
             prompts = selftest.prompts(CONCURRENCY, 100, 200)
             bare.append(beside.the_bare_one(server, prompts, CONCURRENCY).cpu_s_per_million)
             ours.append(beside.ours(server, prompts, CONCURRENCY).cpu_s_per_million)
-            cheap = min(ours) <= 1.6 * min(bare)
+            cheap = min(ours) <= 1.4 * min(bare)
             return None if cheap else f"{min(ours):.1f} s a million chunks, bare {min(bare):.1f}"
 
         within(2 * TRIES, attempt)
