@@ -263,9 +263,9 @@ def _above(
     told = []
     for label in labels:
         here = every.get((winner.mode, label))
-        row = here.row if here is not None else None
-        if here is None or row is None or row.concurrency is None or row.concurrency <= up_to:
+        if here is None or here.row.concurrency is None or here.row.concurrency <= up_to:
             continue
+        row = here.row
         speed = f" {row.decode.ratio:.2f}x" if row.decode is not None and row.decode.ratio is not None else ""
         word = row.verdict.word if row.verdict is not None else row.status
         but = f", but {here.against_it[0].message.rstrip('.')}" if word == "faster" and here.against_it else ""

@@ -49,18 +49,12 @@ class KnownTexts(dict[bytes, str]):
 class _Lengths(dict[bytes, int]):
     """How long an event is with the line feed before it, by its HTTP chunk's size with the line feed before that.
 
-    `framed`: how long the whole HTTP chunk is, instead. 0, which nothing is, for what is not a plain size.
+    0, which no event is, for what is not a plain size.
     """
-
-    def __init__(self, *, framed: bool) -> None:
-        super().__init__()
-        self._framed = framed
 
     def __missing__(self, size: bytes) -> int:
         """Convert and keep."""
-        length = int(size, 16) + 1 if _SIZE.fullmatch(size) else 0
-        # Two line ends belong to a chunk; the line feeds before its size and its event are in both counts.
-        self[size] = length = length + len(size) + 2 if length and self._framed else length
+        self[size] = length = int(size, 16) + 1 if _SIZE.fullmatch(size) else 0
         return length
 
 
@@ -76,15 +70,14 @@ class Reads(NamedTuple):
 class PlainChunks:
     """The learned frame of the plain chunks of one stream."""
 
-    __slots__ = ("_after", "_before", "_events", "_frames", "_known", "_least")
+    __slots__ = ("_after", "_before", "_known", "_least", "_lengths")
 
     def __init__(self, known: KnownTexts | None = None) -> None:
         self._before = b""
         self._after = b""
         self._least = -1
         self._known = KnownTexts() if known is None else known
-        self._events = _Lengths(framed=False)
-        self._frames = _Lengths(framed=True)
+        self._lengths = _Lengths()
 
     def match(self, piece: bytes) -> str | None:
         """The answer text of a piece that is a plain chunk; None when it has to be parsed."""
@@ -130,7 +123,8 @@ class PlainChunks:
             # The line end of the last of them is not there yet, or is none.
             texts.pop()
         count = len(texts)
-        frames = list(map(self._frames.__getitem__, sizes[:count]))
+        # Two line ends belong to a chunk; the line feeds before its size and its event are in both lengths.
+        frames = [len(size) + len(event) + 2 for size, event in zip(sizes[:count], events[:count], strict=True)]
         # One chunk a read; the last read may hold more, the end of the stream say.
         for single in (count, count - 1):
             if single > 0 and frames[:single] == reads.sizes[start : start + single]:
@@ -154,7 +148,7 @@ class PlainChunks:
         insides = [event[first:last] for event in events]
         # All at once: put together again, the texts must give the events, each as long as its size says.
         if before + (after + before).join(insides) + after == b"".join(events) and list(
-            map(self._events.__getitem__, sizes)
+            map(self._lengths.__getitem__, sizes)
         ) == list(map(len, events)):
             try:
                 return list(map(self._known.__getitem__, insides))
@@ -162,7 +156,7 @@ class PlainChunks:
                 pass
         texts: list[str] = []
         for size, event, inside in zip(sizes, events, insides, strict=True):
-            if before + inside + after != event or self._events[size] != len(event):
+            if before + inside + after != event or self._lengths[size] != len(event):
                 break
             try:
                 texts.append(self._known[inside])
