@@ -9,7 +9,7 @@ set -euo pipefail
 root=$1 release=$2
 shift 2
 export PATH="$root/env/lab/bin:$root/env/vllm-$release/bin:$PATH"
-export SPECDEC_CACHE_DIR="$root/cache" SPECDEC_STORE="$root/cells" XDG_CACHE_HOME="$root/cache"
+export SPECDEC_CACHE_DIR="$root/cache" SPECDEC_STORE="${SPECDEC_STORE:-$root/cells}" XDG_CACHE_HOME="$root/cache"
 cd "$root/lab"
 [ -e "$root/cache/models/llama31-8b-eagle3-shape/config.json" ] || python3 containers/offline/shapes.py
 [ -e build/prompts-64.jsonl ] || python3 containers/offline/prompts.py build/prompts-64.jsonl 64
