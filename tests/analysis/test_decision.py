@@ -58,6 +58,10 @@ def answer(folder: Write, cells: list[Made], given: Plan | None = None) -> tuple
     return decision.decide(comparison), comparison
 
 
+def spans(decided: Decision) -> list[tuple[int, int | None, str]]:
+    return [(one.from_concurrency, one.to_concurrency, one.mode) for one in decided.routes if one.interactive]
+
+
 BASE = [50.0, 48.0, 40.0]
 
 
@@ -69,10 +73,7 @@ def test_m32_a_mode_is_deployed_up_to_the_load_at_which_it_stops_paying(folder: 
     assert one.sentence == "Deploy eagle3 for chat up to concurrency 4, keep it plain from 16 on."
     assert one.why.endswith(" Above: c16 0.95x, no difference shown.")
     assert one.batch_mode == "baseline"
-    assert [(r.from_concurrency, r.to_concurrency, r.mode) for r in decided.routes if r.interactive] == [
-        (1, 4, "eagle3"),
-        (5, None, "baseline"),
-    ]
+    assert spans(decided) == [(1, 4, "eagle3"), (5, None, "baseline")]
     assert [r.mode for r in decided.routes if not r.interactive] == ["baseline"]
 
 
@@ -82,6 +83,43 @@ def test_m7_the_load_that_is_really_run_decides(folder: Write) -> None:
     (one,) = decided.workloads
     assert not one.speculative
     assert one.sentence.startswith("Keep chat plain")
+    assert spans(decided) == [(1, None, "baseline")], "the router does what the sentence says"
+
+
+def test_m32_a_mode_that_pays_only_under_load_is_deployed_from_there(folder: Write) -> None:
+    cells = ladder("baseline", BASE) + ladder("eagle3", [40.0, 75.0, 62.0], **drafted())
+    decided, _ = answer(folder, cells)
+    (one,) = decided.workloads
+    assert (one.from_concurrency, one.up_to, one.crossover) == (2, 16, None)
+    assert one.sentence == "Deploy eagle3 for chat from concurrency 2 to 16, keep it plain below."
+    assert spans(decided) == [(1, 1, "baseline"), (2, 16, "eagle3"), (17, None, "baseline")]
+
+
+def test_m32_the_range_around_the_load_that_is_run_reaches_down_as_well(folder: Write) -> None:
+    cells = ladder("baseline", BASE) + ladder("eagle3", [90.0, 75.0, 38.0], **drafted())
+    decided, _ = answer(folder, cells, plan({"eagle3": ("eagle3", 3)}, at=4))
+    assert decided.workloads[0].sentence == "Deploy eagle3 for chat up to concurrency 4, keep it plain from 16 on."
+    assert spans(decided) == [(1, 4, "eagle3"), (5, None, "baseline")]
+
+
+def test_b7_a_load_at_which_a_mode_pays_again_is_told_and_left_out(folder: Write) -> None:
+    cells = ladder("baseline", BASE) + ladder("eagle3", [90.0, 48.0, 62.0], **drafted())
+    decided, _ = answer(folder, cells)
+    (one,) = decided.workloads
+    assert one.sentence == "Deploy eagle3 for chat at concurrency 1, keep it plain from 4 on."
+    assert spans(decided) == [(1, 1, "eagle3"), (2, None, "baseline")]
+    assert one.why.endswith(" Above: c4 1.00x, no difference shown; c16 1.55x, faster.")
+    assert [schedule.schedule for schedule in decided.dynamic_k] == [[(1, 1, 3), (2, 1024, 0)]]
+
+
+def test_b7_one_mode_serves_a_workload_though_another_gains_more_at_a_higher_load(folder: Write) -> None:
+    cells = ladder("baseline", BASE) + ladder("eagle3", [90.0, 75.0, 60.0], **drafted())
+    cells += ladder("ngram", [70.0, 70.0, 80.0], **drafted("ngram", 5))
+    decided, _ = answer(folder, cells)
+    assert (
+        decided.workloads[0].sentence == "Deploy eagle3 for chat up to concurrency 16, the highest that was measured."
+    )
+    assert spans(decided) == [(1, 16, "eagle3"), (17, None, "baseline")]
 
 
 def test_m7_a_gain_below_the_margin_is_not_worth_a_change(folder: Write) -> None:
@@ -208,6 +246,13 @@ def test_a_request_rate_alone_is_decided_too(folder: Write) -> None:
     assert decided.workloads[0].sentence == "Deploy eagle3 for chat at 2.5 requests/s."
     assert decided.routes == []
     assert {row.load for row in comparison.cells} == {"r2.5"}
+
+
+def test_the_request_rate_at_which_a_mode_pays_is_the_one_that_is_named(folder: Write) -> None:
+    cells = starts("baseline", [50, 50.2], rate=1.0) + starts("eagle3", [50.1, 50.3], rate=1.0, **drafted())
+    cells += starts("baseline", [50, 50.2], rate=2.5) + starts("eagle3", [90, 91], rate=2.5, **drafted())
+    decided, _ = answer(folder, cells)
+    assert decided.workloads[0].sentence == "Deploy eagle3 for chat at 2.5 requests/s."
 
 
 def test_m15_m34_curves_over_request_rates(folder: Write) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from specdec_lab.analysis.degeneration import fault, looping
-from specdec_lab.analysis.identity import Text, differences
+from specdec_lab.analysis.identity import Text, differences, judge
 from specdec_lab.analysis.synthetic import plain_text
 
 
@@ -50,3 +52,25 @@ def test_a_loop_is_no_finding_where_the_baseline_loops_too() -> None:
     assert differences(ours, theirs)[0].degenerate is None
     sound = {"p": Text(plain_text(5), None, "stop")}
     assert differences(ours, sound)[0].degenerate == "loop"
+
+
+def test_b2_what_the_baseline_does_too_in_another_start_is_no_fault_of_the_mode() -> None:
+    n, loop = 40, plain_text(90, 200) + " and then" * 80
+    sound = {f"p{i}": Text(plain_text(i), None, "stop") for i in range(n)}
+    turned = {**sound, "p1": Text(loop, None, "length"), "p2": Text(plain_text(2, 500), None, "stop")}
+    asked: dict[str, Any] = {"identical_share": 0.98, "temperature": 0.0, "lossy": False, "batched": True}
+    found = judge([turned, sound], [sound, turned], **asked)
+    assert (found.word, found.degenerate, found.truncated) == ("within own variation", 0, 0)
+    alone = judge([turned, sound], [sound, sound], **asked)
+    assert (alone.word, alone.degenerate, alone.truncated) == ("differs", 1, 1)
+
+
+def test_b2_a_mode_that_goes_wrong_elsewhere_and_no_more_often_than_the_baseline_varies_as_it_does() -> None:
+    n, loop = 40, plain_text(90, 200) + " and then" * 80
+    sound = {f"p{i}": Text(plain_text(i), None, "stop") for i in range(n)}
+    asked: dict[str, Any] = {"identical_share": 0.98, "temperature": 0.0, "lossy": False, "batched": True}
+    ours, theirs = ({**sound, place: Text(loop, None, "length")} for place in ("p1", "p2"))
+    found = judge([ours, sound], [sound, theirs], **asked)
+    assert (found.word, found.degenerate) == ("within own variation", 1)
+    (said,) = [one.message for one in found.reasons if one.code == "degenerate"]
+    assert said == "1 of 40 texts loop or are empty, in no start of the baseline."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -95,3 +96,31 @@ def test_without_a_mode_that_could_be_deployed_a_drift_stays_an_error(folder: Wr
 def test_a_machine_that_keeps_still_has_no_drift_to_tell(folder: Write) -> None:
     comparison = compare(folder(baseline([57.0, 57.2, 57.1]) + mode("eagle3", 2.0)))
     assert severities(comparison, "baseline") == severities(comparison, "eagle3") == []
+
+
+@pytest.mark.parametrize(
+    ("clocks", "said"),
+    [
+        ([1980, 1980, 1980], "not the card's clock (1980 MHz), so rather other work on the CPUs, or too short a cell"),
+        ([1980, 1965, 1980], "not the card's clock (1965 to 1980 MHz)"),
+        ([1980, 1980, 1600], "the card's clock was 1600 MHz in one and 1980 MHz in another"),
+        ([1980, None, 1980], "other work, throttling, or settling clocks"),
+    ],
+)
+def test_a_noise_is_told_with_what_the_cards_clocks_leave_as_its_cause(
+    folder: Write, clocks: list[int | None], said: str
+) -> None:
+    made = baseline(DRIFTING)
+    for one, clock in zip(made, clocks, strict=True):
+        one.clocks = [clock] if clock else []
+    comparison = compare(folder(made + mode("eagle3", 2.0)))
+    (message,) = [one.message for one in comparison.floors[0].findings if one.code == "noise_high"]
+    assert said in message
+
+
+def test_d8_a_gain_that_the_trend_takes_back_is_told_in_figures_that_differ(folder: Write) -> None:
+    ours = starts("eagle3", [53.56, 53.56, 53.56], times=BETWEEN, **DRAFTED)
+    comparison = compare(folder(baseline([52.0, 51.0, 50.0]) + ours))
+    (message,) = [one.message for one in row(comparison, "eagle3").findings if one.code == "drift_explains"]
+    gain, against, needed = re.findall(r"\d\.\d{3}", message)
+    assert float(against) < float(needed) <= float(gain)

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from specdec_lab.analysis import plausibility
+from specdec_lab.analysis.cells import parse_cell
 from specdec_lab.analysis.compare import compare
 from specdec_lab.analysis.findings import CODES, finding
-from specdec_lab.analysis.synthetic import Made, starts
+from specdec_lab.analysis.synthetic import Made, cell, starts
 from specdec_lab.records.cell import Acceptance
 from specdec_lab.records.comparison import CellResult
 
@@ -213,3 +214,19 @@ def test_the_list_of_codes_is_closed() -> None:
     with pytest.raises(KeyError):
         finding("no_such_code", "")
     assert all(meaning.severity in ("info", "warn", "error") for meaning in CODES.values())
+
+
+def held(requests: int, concurrency: int) -> list[str]:
+    """Codes of a cell of equally long requests in a closed loop of that concurrency."""
+    content = cell(Made("baseline", 1, [100.0] * requests, concurrency=concurrency))
+    for place, row in enumerate(content["rows"]):
+        row["sent_s"] = place // concurrency * row["e2e_s"]
+    measured = parse_cell(content, Path("cell.json"), "baseline", 1)
+    return [one.code for one in plausibility.gates([measured], [measured], acceptance=None, speculative=False)]
+
+
+@pytest.mark.parametrize(
+    ("requests", "concurrency", "told"), [(64, 64, True), (80, 64, False), (64, 16, False), (2, 1, False)]
+)
+def test_a_load_that_runs_empty_for_most_of_the_time_is_told(requests: int, concurrency: int, told: bool) -> None:
+    assert ("load_not_held" in held(requests, concurrency)) is told

@@ -137,6 +137,16 @@ class Measured:
         return self.tokens / wall if wall > 0 else None
 
     @cached_property
+    def full_share(self) -> float | None:
+        """Share of the cell's time until its last request was sent: from then on a closed loop runs empty."""
+        timed = [(one.sent_s, one.sent_s + one.e2e_s) for one in self.ok if one.sent_s is not None and one.e2e_s]
+        if not timed:
+            return None
+        first, last = min(sent for sent, _ in timed), max(sent for sent, _ in timed)
+        wall = max(end for _, end in timed) - first
+        return (last - first) / wall if wall > 0 else None
+
+    @cached_property
     def decode_share(self) -> float | None:
         """M35: decode time / request time, summed over the rows."""
         timed = [(one.e2e_s - one.ttft_s, one.e2e_s) for one in self.ok if one.ttft_s is not None and one.e2e_s]

@@ -61,21 +61,18 @@ def decide(comparison: Comparison) -> Decision:
     """One answer per workload kind and baseline, with routes and dynamic K where they fit."""
     plan = comparison.plan
     workloads: list[WorkloadDecision] = []
-    chosen: dict[str, dict[str, CellResult]] = {}
     for base in (mode.name for mode in plan.modes if mode.against is None):
         for kind in dict.fromkeys(row.kind for row in comparison.cells):
             rows = [row for row in comparison.cells if row.kind == kind and base in (row.mode, row.against)]
             if any(row.against == base for row in rows):
-                answer, winners = _workload(kind, base, rows, comparison)
-                workloads.append(answer)
-                chosen[f"{base}\0{kind}"] = winners
+                workloads.append(_workload(kind, base, rows, comparison))
     first = [one for one in workloads if one.baseline == workloads[0].baseline]
     return Decision(
         name=comparison.name,
         rules=plan.rules,
         workloads=workloads,
         routes=[
-            *(route for one in first for route in routes(one, chosen[f"{one.baseline}\0{one.kind}"], comparison)),
+            *(route for one in first for route in routes(one)),
             *(route for one in first for route in batch_routes(one)),
         ],
         dynamic_k=dynamic_k(workloads, comparison, lambda row: judged(row, plan.rules, comparison).pays),
@@ -140,8 +137,18 @@ def _text(row: CellResult, rules: DecisionRules) -> list[Finding]:
             return []
         told = f"{ended}/{text.n} texts are the baseline's but end for another reason; {allowed:.0f} may at most."
         return [finding("finish_differs", told)]
-    told = f"{text.identical}/{text.n} texts are the baseline's; all but {allowed:.0f} are asked for."
+    told = f"{text.identical}/{text.n} texts are the baseline's{_beside(text)}; all but {allowed:.0f} are asked for."
     return [finding("identical_too_few", told)]
+
+
+def _beside(text: Identity) -> str:
+    """What keeps a text that differs no more often than the baseline's own from counting as its own variation."""
+    if text.control_n is None or text.control_identical is None:
+        return ""
+    seen = [f"baseline against itself {text.control_identical}/{text.control_n}"]
+    spoilt = {"cut short": text.truncated, "looping or empty": text.degenerate}
+    seen += [f"{count} {what}" for what, count in spoilt.items() if count]
+    return f" ({', '.join(seen)})"
 
 
 def _in_excess(text: Identity) -> bool:
@@ -170,10 +177,8 @@ def better(rows: Sequence[CellResult], comparison: Comparison) -> CellResult | N
     return min(tied, key=simplicity)
 
 
-def _workload(
-    kind: str, base: str, rows: list[CellResult], comparison: Comparison
-) -> tuple[WorkloadDecision, dict[str, CellResult]]:
-    """The answer for one kind, and the winner per load (by label) where one pays.
+def _workload(kind: str, base: str, rows: list[CellResult], comparison: Comparison) -> WorkloadDecision:
+    """The answer for one kind.
 
     Where both kinds of load were measured, concurrency decides: it is what a route can see.
     """
@@ -193,7 +198,7 @@ def _workload(
     winner = winners.get(decisive)
     modes = list(dict.fromkeys(mode for mode, _ in every))
     candidates = [_candidate(every[mode, decisive], winner) for mode in modes if (mode, decisive) in every]
-    up_to, crossover = _range(winner, every, labels, decisive)
+    begin, up_to, crossover = _range(winner, list(every.values()), rows)
     peak = [one.row for (_, load), one in every.items() if load == labels[-1]]
     verdict = _overall(candidates, winner, off_target)
     measured = any(row.mode == base and row.starts for row in rows)
@@ -202,6 +207,7 @@ def _workload(
         baseline=base,
         mode=winner.mode if winner else (base if measured else None),
         speculative=winner is not None,
+        from_concurrency=begin,
         up_to=up_to,
         crossover=crossover,
         batch_mode=_for_batches(peak, base, rules, comparison),
@@ -211,10 +217,10 @@ def _workload(
         verdict=verdict,
         candidates=candidates,
     )
-    answer = answer.model_copy(update={"sentence": sentence(answer, rows, labels, rules)})
+    answer = answer.model_copy(update={"sentence": sentence(answer, labels, decisive, rules)})
     above = _above(winner, every, labels, up_to)
     answer = answer.model_copy(update={"why": why(answer, rows, decisive, rules) + above})
-    return answer.model_copy(update={"next_step": next_step(answer, rows, decisive, comparison)}), winners
+    return answer.model_copy(update={"next_step": next_step(answer, rows, decisive, comparison)})
 
 
 def _decisive(
@@ -235,20 +241,23 @@ def _decisive(
 
 
 def _range(
-    winner: CellResult | None, every: dict[tuple[str, str], Judged], labels: list[str], decisive: str
-) -> tuple[int | None, int | None]:
-    """Highest load, from the decisive one upwards, at which the winner pays; and the first at which it does not."""
-    if winner is None:
-        return None, None
-    up_to = crossover = None
-    for label in labels[labels.index(decisive) :]:
-        here = every.get((winner.mode, label))
-        if here is not None and here.pays:
-            up_to = here.row.concurrency
-        else:
-            crossover = here.row.concurrency if here is not None else None
-            break
-    return up_to, crossover
+    winner: CellResult | None, every: Sequence[Judged], rows: Sequence[CellResult]
+) -> tuple[int | None, int | None, int | None]:
+    """Lowest and highest concurrency that the winner is for, and the first measured one above at which it pays no more.
+
+    A load answers for the concurrencies from just above the next lower load up to itself. Only loads next to each other
+    count: one at which the winner pays again, beyond one at which it does not, is left out. A router can follow one
+    range, and the sentence says that one.
+    """
+    if winner is None or winner.concurrency is None:
+        return None, None, None
+    pays = {one.row.concurrency: one.pays for one in every if one.row.mode == winner.mode}
+    loads = sorted({row.concurrency for row in rows if row.concurrency is not None})
+    at = loads.index(winner.concurrency)
+    below = next((load for load in reversed(loads[:at]) if not pays.get(load)), 0)
+    above = next((load for load in loads[at:] if not pays.get(load)), None)
+    up_to = max(load for load in loads if above is None or load < above)
+    return below + 1, up_to, above if above in pays else None
 
 
 def _above(

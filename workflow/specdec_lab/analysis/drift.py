@@ -63,6 +63,19 @@ def machine(baseline: Sequence[Measured], *, limit: float) -> list[Finding]:
     return found
 
 
+def suspects(cells: Sequence[Measured]) -> str:
+    """What may have moved the rates between these starts, by what the cards' readings leave."""
+    clocks = [cell.heat.sm_clock_mhz for cell in cells]
+    known = [clock for clock in clocks if clock]
+    if len(known) < len(clocks) or not known or any(cell.heat.throttle for cell in cells):
+        return "other work, throttling, or settling clocks"
+    slow, fast = min(known), max(known)
+    if fast > slow * (1 + CLOCK_SHARE):
+        return f"the card's clock was {slow:.0f} MHz in one and {fast:.0f} MHz in another"
+    clock = f"{slow:.0f} MHz" if slow == fast else f"{slow:.0f} to {fast:.0f} MHz"
+    return f"not the card's clock ({clock}), so rather other work on the CPUs, or too short a cell"
+
+
 def throttling(cells: Sequence[Measured]) -> list[Finding]:
     """Reasons for which the driver lowered the clocks."""
     reasons = sorted({reason for cell in cells for reason in cell.heat.throttle})
@@ -103,7 +116,10 @@ def explains(
         error = spread.moderated * math.sqrt(1 / len(ours) + 1 / len(base) + away**2 / width)
         needed = max(needed, quantile(DRAWN_OUT, spread) * error)
     if plain >= math.log1p(margin) and adjusted < needed:
-        text = f"{math.exp(plain):.2f}x, but {math.exp(adjusted):.2f}x against the baseline's own trend over the run."
+        text = (
+            f"{math.exp(plain):.3f}x, but {math.exp(adjusted):.3f}x against the baseline's own trend over the run, "
+            f"where {math.exp(needed):.3f}x is needed."
+        )
         found.append(finding("drift_explains", text))
     return found
 

@@ -42,9 +42,7 @@ CODES: dict[str, Meaning] = {
     "inside_floor": Meaning("info", "A gain inside the noise floor is no gain."),
     "interval_spans_one": Meaning("info", "More replicates narrow the interval."),
     "not_sure_enough": Meaning("info", "More replicates narrow the interval."),
-    "noise_high": Meaning(
-        "error", "Something else uses the machine, the card throttles, or clocks settle: find it, then repeat."
-    ),
+    "noise_high": Meaning("error", "Find what else uses the machine, make cells longer (requests), and repeat."),
     "drift": Meaning("error", "Let the machine settle, nothing else running and clocks fixed, and repeat."),
     "drift_explains": Meaning("error", "Run the modes interleaved, with a closing baseline (the workflow does)."),
     "not_bracketed": Meaning("warn", "Run the modes interleaved, with a closing baseline (the workflow does)."),
@@ -113,6 +111,9 @@ CODES: dict[str, Meaning] = {
     "identical_numbers": Meaning("error", "Two modes have the same measurement to the last digit: a copied file."),
     "remembers_repeats": Meaning("error", "The drafter had seen these prompts: one server per cell, or its cache off."),
     "baseline_speculates": Meaning("error", "The baseline drafted tokens: it is not a baseline."),
+    "load_not_held": Meaning(
+        "warn", "Set workload.requests to 4 times the concurrency or more: this is a burst, not a load that is held."
+    ),
     "few_samples": Meaning("info", "A p95 of fewer than 20 requests is close to their maximum."),
     "summary_of_few": Meaning("warn", "Few requests have a decode rate; the median leans on them."),
     # Speculation (B6, M29, M30)

@@ -99,9 +99,7 @@ def _floor(family: Family, rules: DecisionRules) -> Floor:
     if family.baseline:
         found = [*drift.machine(family.baseline, limit=rules.noise_limit), *drift.throttling(family.baseline)]
     if decode is not None and decode >= rules.noise_limit:
-        text = (
-            f"The spread between starts of {family.base} is {decode:.1%}: other work, throttling, or settling clocks."
-        )
+        text = f"The spread between starts of {family.base} is {decode:.1%}: {drift.suspects(family.baseline)}."
         found.append(finding("noise_high", text, severity="warn"))
     if len(family.baseline) == 1:
         found.append(finding("no_floor", f"{family.base} ran once here."))

@@ -127,13 +127,14 @@ def judge(
             word="not judged", n=0, identical=0, reasons=[finding("no_baseline", "There is nothing to compare with.")]
         )
     reference = baseline[0]
+    repeats = [differences(one, reference) for one in baseline[1:]]
     per_start = [differences(one, reference) for one in starts]
     worst = max(range(len(starts)), key=lambda i: (len(per_start[i]), -i))
-    found = [_probed(one, ties, tie_gap) for one in per_start[worst]]
+    found = [_probed(_excused(one, repeats), ties, tie_gap) for one in per_start[worst]]
     ours = starts[worst]
     both, mute = compared(ours, reference), silent(ours, reference)
     ends = Endings.over(starts, baseline)
-    control = max((differences(one, reference) for one in baseline[1:]), key=len, default=None)
+    control = max(repeats, key=len, default=None)
     control_n = min((len(compared(one, reference)) for one in baseline[1:]), default=None)
     with_calls = [p for p in both if ours[p].tool_calls or reference[p].tool_calls]
     with_reasoning = [p for p in both if ours[p].reasoning or reference[p].reasoning]
@@ -185,6 +186,13 @@ def judge(
 
 def _with(result: Identity, word: IdentityWord, reasons: list[Finding]) -> Identity:
     return result.model_copy(update={"word": word, "reasons": reasons})
+
+
+def _excused(one: Difference, repeats: Sequence[Sequence[Difference]]) -> Difference:
+    """What went wrong in the same way on the same prompt in another start of the baseline is no fault of the mode."""
+    if any((one.id, one.degenerate) == (own.id, own.degenerate) for found in repeats for own in found):
+        return one.model_copy(update={"degenerate": None})
+    return one
 
 
 def _probed(one: Difference, ties: Mapping[str, float] | None, tie_gap: float) -> Difference:
@@ -267,9 +275,10 @@ def _word(
     if real > max(allowed, 1.0):
         return "differs", [*reasons, finding("real_difference", f"{told}; {real} of {len(probed)} probed are real.")]
     if result.truncated:
-        reasons.append(finding("truncation", f"{result.truncated} of {n} texts break off where the baseline goes on."))
+        text = f"{result.truncated} of {n} texts break off where every start of the baseline goes on."
+        reasons.append(finding("truncation", text))
     if result.degenerate:
-        text = f"{result.degenerate} of {n} texts loop or are empty, the baseline's are not."
+        text = f"{result.degenerate} of {n} texts loop or are empty, in no start of the baseline."
         reasons.append(finding("degenerate", text))
     own = len(control) if control is not None else 0
     own_n = result.control_n or n
@@ -295,7 +304,7 @@ def _word(
     allowed = max(allowed, 1.0)
     as_rare = excess.control is not None and excess.mode - excess.control <= (1 - identical_share) + excess.error
     random = systematic is None or systematic <= max(allowed, min(own, SYSTEMATIC_SHARE * n))
-    if own and not more and as_rare and random and soon <= soon_control + allowed and not spoilt:
+    if own and not more and as_rare and random and soon <= soon_control + allowed and spoilt <= own_spoilt:
         text = f"{told}; not distinguishable from the baseline's own variation. {_beside(result)}"
         return "within own variation", [*reasons, finding("own_variation", text)]
     late = "" if soon else ", late"

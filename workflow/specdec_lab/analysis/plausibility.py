@@ -28,6 +28,8 @@ BOUND_SLACK = 0.10
 """Measured noise on top of the bound that acceptance sets."""
 COLD_FACTOR, COLD_FIRST = 5.0, 2
 """A first request (or two) this many times slower to its first token than the median is a cold start."""
+FULL_SHARE = 1 / 3
+"""A closed loop that is full for less of its time than this measures mostly how it runs empty."""
 
 
 def gates(
@@ -43,6 +45,7 @@ def gates(
         *_client(cells),
         *_work(cells, baseline),
         *_few(cells),
+        *_full(cells),
     ]
     if speculative:
         found += _exercised(acceptance, cells)
@@ -162,6 +165,17 @@ def _work(cells: Sequence[Measured], baseline: Sequence[Measured]) -> list[Findi
                 f"Length differs: {total} completion tokens, the baseline gave {base} to the same prompts.",
             )
         ]
+    return []
+
+
+def _full(cells: Sequence[Measured]) -> list[Finding]:
+    for cell in cells:
+        concurrency, share = cell.cell.load.concurrency, cell.full_share
+        if concurrency is not None and concurrency > 1 and share is not None and share < FULL_SHARE:
+            text = (
+                f"{len(cell.requests)} requests keep {concurrency} in flight for less than a third of the cell's time."
+            )
+            return [finding("load_not_held", text)]
     return []
 
 

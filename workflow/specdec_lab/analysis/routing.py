@@ -17,45 +17,23 @@ CAUTION = (
 )
 
 
-def routes(answer: WorkloadDecision, winners: Mapping[str, CellResult], comparison: Comparison) -> list[Route]:
-    """Ranges of concurrency per kind, from 1 on without gaps; beyond what was measured the baseline serves.
+def routes(answer: WorkloadDecision) -> list[Route]:
+    """Ranges of concurrency for one kind, from 1 on without gaps: what its sentence says, for a router.
 
-    A load that was measured answers for the concurrencies from just above the next lower load up to itself.
+    Outside the range that the mode is for the baseline serves. Empty for a mode decided by a request rate, which a
+    router does not see.
     """
-    loads = sorted(
-        {
-            (row.concurrency, row.load)
-            for row in comparison.cells
-            if row.kind == answer.kind and row.concurrency is not None and answer.baseline in (row.mode, row.against)
-        }
-    )
-    found: list[Route] = []
-    begin = 1
-    for concurrency, label in loads:
-        winner = winners.get(label)
-        mode = winner.mode if winner is not None else answer.baseline
-        if found and found[-1].mode == mode:
-            found[-1] = found[-1].model_copy(update={"to_concurrency": concurrency})
-        else:
-            found.append(
-                Route(
-                    kind=answer.kind,
-                    from_concurrency=begin,
-                    to_concurrency=concurrency,
-                    mode=mode,
-                    speculative=winner is not None,
-                )
-            )
-        begin = concurrency + 1
-    if found and not found[-1].speculative:
-        found[-1] = found[-1].model_copy(update={"to_concurrency": None})
-    elif found:
-        found.append(
-            Route(
-                kind=answer.kind, from_concurrency=begin, to_concurrency=None, mode=answer.baseline, speculative=False
-            )
-        )
-    return found
+
+    def route(begin: int, end: int | None, speculative: bool) -> Route:
+        mode = answer.mode if speculative and answer.mode else answer.baseline
+        return Route(kind=answer.kind, from_concurrency=begin, to_concurrency=end, mode=mode, speculative=speculative)
+
+    if not answer.speculative:
+        return [route(1, None, False)]
+    if answer.from_concurrency is None or answer.up_to is None:
+        return []
+    below = [route(1, answer.from_concurrency - 1, False)] if answer.from_concurrency > 1 else []
+    return [*below, route(answer.from_concurrency, answer.up_to, True), route(answer.up_to + 1, None, False)]
 
 
 def batch_routes(answer: WorkloadDecision) -> list[Route]:
@@ -77,7 +55,7 @@ def batch_routes(answer: WorkloadDecision) -> list[Route]:
 def dynamic_k(
     workloads: Sequence[WorkloadDecision], comparison: Comparison, pays: Callable[[CellResult], bool]
 ) -> list[DynamicK]:
-    """vLLM's schedule per adopted method: the best paying K up to each measured load, 0 beyond the last that pays."""
+    """vLLM's schedule per adopted method: the best paying K up to each measured load, 0 from where none pays on."""
     modes = {mode.name: mode for mode in comparison.plan.modes}
     found: list[DynamicK] = []
     for answer in workloads:
@@ -120,7 +98,8 @@ def _schedule(
     schedule: list[tuple[int, int, int]] = []
     begin = 1
     for concurrency in sorted({row.concurrency for row in rows if row.concurrency is not None}):
-        here = [row for row in rows if row.concurrency == concurrency and pays(row)]
+        ended = any(k for _, _, k in schedule) and schedule[-1][2] == 0
+        here = [row for row in rows if row.concurrency == concurrency and pays(row) and not ended]
         best = max(here, key=lambda row: (row.decode.ratio or 0.0) if row.decode else 0.0, default=None)
         k = (modes[best.mode].k or 0) if best is not None else 0
         _extend(schedule, begin, concurrency, k)

@@ -18,8 +18,8 @@ def at_load(row_or_label: CellResult | str) -> str:
     return f"concurrency {label[1:]}" if label.startswith("c") else f"{label[1:]} requests/s"
 
 
-def sentence(answer: WorkloadDecision, rows: Sequence[CellResult], labels: Sequence[str], rules: DecisionRules) -> str:
-    """What to do with this workload, in one sentence."""
+def sentence(answer: WorkloadDecision, labels: Sequence[str], decisive: str, rules: DecisionRules) -> str:
+    """What to do with this workload, in one sentence; `labels` are the measured loads, one of them `decisive`."""
     kind = answer.kind
     if answer.ceiling:
         return ceiling_sentence(kind)
@@ -27,18 +27,22 @@ def sentence(answer: WorkloadDecision, rows: Sequence[CellResult], labels: Seque
         return f"No answer for {kind}: its baseline {answer.baseline} was not measured."
     if answer.speculative:
         if answer.up_to is None:
-            return f"Deploy {answer.mode} for {kind} at {at_load(labels[0])}."
-        if answer.crossover is not None:
-            return f"Deploy {answer.mode} for {kind} {_until(answer.up_to)}, keep it plain from {answer.crossover} on."
-        highest = labels[-1] == f"c{answer.up_to}"
-        return f"Deploy {answer.mode} for {kind} {_until(answer.up_to)}" + (
-            ", the highest that was measured." if highest and len(labels) > 1 else "."
+            return f"Deploy {answer.mode} for {kind} at {at_load(decisive)}."
+        plain = ["below"] if (answer.from_concurrency or 1) > 1 else []
+        plain += [f"from {answer.crossover} on"] if answer.crossover is not None else []
+        highest = labels[-1] == f"c{answer.up_to}" and len(labels) > 1
+        rest = (
+            f", keep it plain {' and '.join(plain)}" if plain else ", the highest that was measured" if highest else ""
         )
+        return f"Deploy {answer.mode} for {kind} {_span(answer)}{rest}."
     return f"Keep {kind} plain{_because(answer, rules)}."
 
 
-def _until(up_to: int) -> str:
-    return "at concurrency 1" if up_to == 1 else f"up to concurrency {up_to}"
+def _span(answer: WorkloadDecision) -> str:
+    begin, end = answer.from_concurrency or 1, answer.up_to
+    if begin == end:
+        return f"at concurrency {end}"
+    return f"up to concurrency {end}" if begin == 1 else f"from concurrency {begin} to {end}"
 
 
 def _because(answer: WorkloadDecision, rules: DecisionRules) -> str:
@@ -152,13 +156,13 @@ def next_step(answer: WorkloadDecision, rows: Sequence[CellResult], decisive: st
 def headline(decision: Decision) -> str:
     """All workloads in one sentence: deploy X for chat up to concurrency 4, keep json plain."""
     parts = []
-    deployed: dict[tuple[str, int | None], list[str]] = {}
+    deployed: dict[tuple[str, str], list[str]] = {}
     for one in decision.workloads:
         if one.speculative and one.mode is not None:
-            deployed.setdefault((one.mode, one.up_to), []).append(one.kind)
-    for (mode, up_to), kinds in deployed.items():
-        limit = f" {_until(up_to)}" if up_to is not None else ""
-        parts.append(f"deploy {mode} for {_listed(kinds)}{limit}")
+            where = f" {_span(one)}" if one.up_to is not None else ""
+            deployed.setdefault((one.mode, where), []).append(one.kind)
+    for (mode, where), kinds in deployed.items():
+        parts.append(f"deploy {mode} for {_listed(kinds)}{where}")
     studied = [one.kind for one in decision.workloads if one.ceiling]
     if studied:
         parts.append(f"nothing to deploy from the ceiling study on {_listed(studied)}")

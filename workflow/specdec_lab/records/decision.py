@@ -161,6 +161,10 @@ class WorkloadDecision(Record):
         description="The mode to deploy; the baseline's name means: keep it plain; null: no answer."
     )
     speculative: bool = Field(description="Whether that answer is a speculative mode.")
+    from_concurrency: int | None = Field(
+        default=None,
+        description="Lowest concurrency that the mode is for: 1, unless it was measured lower and did not pay.",
+    )
     up_to: int | None = Field(default=None, description="Highest measured concurrency at which it still pays.")
     crossover: int | None = Field(
         default=None, description="Lowest measured concurrency at which it no longer pays; null: not reached."
