@@ -214,5 +214,5 @@ def test_a_gain_at_high_load_that_is_not_deployed_says_why():
     assert answer.sentence == "Deploy ngram for code at concurrency 1, keep it plain from 4 on."
     assert answer.why.endswith(
         " Above: c4 2.15x, undecided; c16 3.10x, undecided; "
-        "c64 3.54x, faster, but 56/64 texts are the baseline's; all but 1 are asked for."
+        "c64 3.54x, faster, but 56/64 texts are the baseline's (baseline against itself 64/64); all but 1 are asked for."
     )
