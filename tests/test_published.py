@@ -1,8 +1,10 @@
 """What docs/results.md says in numbers is what the published files hold."""
 
 import csv
+import itertools
 import json
 import re
+import statistics
 import tarfile
 from pathlib import Path
 
@@ -214,5 +216,106 @@ def test_a_gain_at_high_load_that_is_not_deployed_says_why():
     assert answer.sentence == "Deploy ngram for code at concurrency 1, keep it plain from 4 on."
     assert answer.why.endswith(
         " Above: c4 2.15x, undecided; c16 3.10x, undecided; "
-        "c64 3.54x, faster, but 56/64 texts are the baseline's (baseline against itself 64/64); all but 1 are asked for."
+        "c64 3.54x, faster, but 56/64 texts are the baseline's (baseline against itself 64/64); "
+        "all but 1 are asked for."
     )
+
+
+FOUR = "h200-smollm2-trained"
+
+
+@pytest.mark.parametrize("kind", ["code", "chat", "json"])
+def test_four_modes_speeds_verdicts_lengths_and_step_costs(kind):
+    rows, after = table(FOUR), f"{kind}, four modes"
+    base = column(rows, kind, "baseline", "p50_decode_tok_s")
+    check_speeds(said("baseline", after=after), base, None)
+    for mode in ("ngram", "eagle3", "draft"):
+        check_speeds(said(mode, after=after), column(rows, kind, mode, "p50_decode_tok_s"), base)
+        assert said(f"{mode}, verdict", after=after) == [rows[kind, load, mode]["verdict"] for load in LOADS]
+    for mode in ("eagle3", "draft"):
+        for load, cell in zip(LOADS, said(f"{mode}, length and step cost", after=after), strict=True):
+            here = [float(rows[kind, load, mode][name]) for name in ("acceptance_length", "step_cost_ratio")]
+            assert numbers(cell) == pytest.approx(here, abs=0.0051)
+
+
+def test_what_the_page_concludes_from_the_four_modes():
+    rows = table(FOUR)
+    costs, lengths, speeds = (
+        {mode: sorted(float(row[name]) for (_, _, m), row in rows.items() if m == mode) for mode in ("eagle3", "draft")}
+        for name in ("step_cost_ratio", "acceptance_length", "decode_speedup")
+    )
+    assert "keeps 1.45 to 1.50 tokens a step" in PAGE
+    assert [f"{lengths['eagle3'][place]:.2f}" for place in (0, -1)] == ["1.45", "1.50"]
+    assert "Each step costs 1.2 to 1.9 plain ones" in PAGE
+    assert [f"{costs['eagle3'][place]:.1f}" for place in (0, -1)] == ["1.2", "1.9"]
+    assert "costs 3.3 to 5.7 plain ones" in PAGE
+    assert [f"{costs['draft'][place]:.1f}" for place in (0, -1)] == ["3.3", "5.7"]
+    assert "`slower` in all 12, 0.27x to 0.44x" in PAGE
+    assert [f"{speeds['draft'][place]:.2f}" for place in (0, -1)] == ["0.27", "0.44"]
+    assert {row["verdict"] for (_, _, mode), row in rows.items() if mode == "draft"} == {"slower"}
+    assert "faster" not in {row["verdict"] for (_, _, mode), row in rows.items() if mode == "eagle3"}
+    sentence = re.search(r"^\*\*.+\*\*$", (PUBLISHED / FOUR / "decision.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert f"The lab's sentence: {sentence[0]}" in PAGE
+
+
+def test_two_machines_agree_on_ngram_in_all_but_the_cell_that_the_page_names():
+    before, after = (next((PUBLISHED / name).glob("h200-*.tar.gz")) for name in ("h200-smollm2", FOUR))
+    found = diff(before, after).cells
+    apart = [(one.kind, one.load, one.mode, f"{one.decode.ratio:.2f}x") for one in found if "no diff" not in one.word]
+    assert len(found) == 24
+    assert apart == [("json", "c64", "ngram", "0.68x")]
+    assert "in 23 of 24 cells" in PAGE
+    assert "n-gram for json at 64 came out at 0.68x" in PAGE
+
+
+@pytest.fixture(scope="module")
+def starts():
+    """Every cell of the four modes' run (`side`) and of the one after it (`alone`), by mode, kind, load and start."""
+    found = {"side": [], "alone": []}
+    with opened(next((PUBLISHED / FOUR).glob("h200-*.tar.gz"))) as folder:
+        for path in folder.glob("results/*/sessions/*/*/*_c*.json"):
+            found["side"].append(json.loads(path.read_text(encoding="utf-8")))
+    with tarfile.open(PUBLISHED / FOUR / "alone.tar.gz") as archive:
+        found["alone"] = [json.load(archive.extractfile(member)) for member in archive]
+    return {
+        place: {
+            (one["mode"], one["cell"]["kind"], one["cell"]["load"]["concurrency"], one["replicate"]): one
+            for one in cells
+        }
+        for place, cells in found.items()
+    }
+
+
+def test_one_at_a_time_is_neither_faster_nor_steadier_for_the_small_model(starts):
+    names = list(itertools.product(("ngram", "eagle3"), ("code", "chat", "json"), (1, 4, 16, 64)))
+    rates = {
+        place: {name: [cells[*name, start]["summary"]["p50_decode_tok_s"] for start in (1, 2)] for name in names}
+        for place, cells in starts.items()
+    }
+    apart = {place: [max(pair) / min(pair) - 1 for pair in found.values()] for place, found in rates.items()}
+    shown = [f"{statistics.median(apart[place]):.0%}".replace("%", " %") for place in ("side", "alone")]
+    assert said("how far two starts lie apart, median") == shown
+    assert said("how far two starts lie apart, most") == [f"{max(apart[p]) * 100:.0f} %" for p in ("side", "alone")]
+    many = [str(sum(one >= 0.1 for one in apart[place])) for place in ("side", "alone")]
+    assert said("cells in which it is 10 % or more") == many
+    alone, side = (statistics.geometric_mean(itertools.chain(*rates[place].values())) for place in ("alone", "side"))
+    assert said("P50 decode against side by side, geometric mean") == ["1.00x", f"{alone / side:.2f}x"]
+
+
+@pytest.mark.parametrize(
+    ("title", "place", "start"), [("first server", "side", 1), ("second server", "side", 2), ("alone", "alone", 1)]
+)
+def test_a_rate_that_jumps_within_the_cell_at_a_constant_clock(starts, title, place, start):
+    cell = starts[place]["baseline", "chat", 1, start]
+    rates = [row["decode_tok_s"] for row in sorted(cell["rows"], key=lambda row: row["sent_s"])]
+    eighths = [statistics.median(rates[i * 8 : i * 8 + 8]) for i in range(8)]
+    assert [int(one) for one in said(title, after="baseline, chat, concurrency 1")] == [round(one) for one in eighths]
+    readings = [one for cell in starts["side"].values() for one in cell["gpu"] if cell["mode"] == "baseline"]
+    assert {one["sm_clock_mhz"] for one in readings} == {1980}
+    assert not [one for one in readings if one["throttle"]]
+    assert f"at most {max(one['power_w'] for one in readings):.0f} of 700 W" in PAGE
+
+
+def test_a_cell_of_one_wave_is_as_short_as_the_page_says(starts):
+    walls = [cell["summary"]["wall_s"] for (mode, _, load, _), cell in starts["side"].items() if load == 64]
+    assert f"lasts {min(walls):.1f} to {max(walls):.1f} s" in PAGE
