@@ -12,7 +12,6 @@ Real cost, meaningless text (no weights at all; serve with `load-format: dummy`)
 from __future__ import annotations
 
 import json
-import shutil
 import struct
 import sys
 from pathlib import Path
@@ -20,13 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from checkpoint_folder import DRAFT_VOCABULARY, config_of, copy_tokenizer, eagle3_config, write_config
 from specdec_lab import checkpoints
 from specdec_lab.checkpoints.checkpoint import cache_dir
 from specdec_lab.records.spec import CheckpointSpec
 
 LEFT_OUT = (12, 16, 20)
-DRAFT_VOCABULARY = 8192
-TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "generation_config.json")
 LLAMA = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 128256, "hidden_act": "silu",
     "max_position_embeddings": 8192, "rms_norm_eps": 1e-05, "rope_theta": 500000.0, "torch_dtype": "bfloat16",
@@ -63,22 +61,6 @@ def main() -> None:
         (models / name).mkdir(exist_ok=True)
         write_config(models / name, {**LLAMA, **ids, **shape})
         copy_tokenizer(target, models / name)
-
-
-def config_of(folder: Path) -> dict[str, Any]:
-    """Its config.json."""
-    return dict(json.loads((folder / "config.json").read_text(encoding="utf-8")))
-
-
-def write_config(folder: Path, config: dict[str, Any]) -> None:
-    """Its config.json."""
-    (folder / "config.json").write_text(json.dumps(config, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-
-
-def copy_tokenizer(source: Path, folder: Path) -> None:
-    """A draft has the target's tokens; a shape has some tokens, so that requests have a length."""
-    for name in TOKENIZER:
-        shutil.copyfile(source / name, folder / name)
 
 
 def draft(target: Path, folder: Path) -> None:
@@ -129,13 +111,7 @@ def head(target: Path, folder: Path) -> None:
     tensors["d2t"] = ("I64", [DRAFT_VOCABULARY], np.zeros(DRAFT_VOCABULARY, dtype="<i8").tobytes())
     tensors["t2d"] = ("BOOL", [config["vocab_size"]], known.astype(np.uint8).tobytes())
     write_safetensors(folder / "model.safetensors", tensors)
-    changed = {
-        "architectures": ["LlamaForCausalLMEagle3"],
-        "num_hidden_layers": 1,
-        "draft_vocab_size": DRAFT_VOCABULARY,
-        "tie_word_embeddings": False,
-    }
-    write_config(folder, {**config, **changed})
+    write_config(folder, eagle3_config(config))
 
 
 def bfloat16(values: Any) -> bytes:

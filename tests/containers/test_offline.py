@@ -3,13 +3,22 @@
 import importlib.util
 import json
 import struct
+import subprocess
+import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from specdec_lab import prompts
 
 OFFLINE = Path(__file__).resolve().parents[2] / "containers" / "offline"
+
+
+@pytest.fixture(autouse=True)
+def _beside_each_other(monkeypatch):
+    """A script finds what lies in its own folder."""
+    monkeypatch.syspath_prepend(OFFLINE)
 
 
 def tool(name: str):
@@ -88,6 +97,21 @@ def test_a_random_head_fits_its_target(target, tmp_path):
         for n in shape:
             count *= n
         assert len(raw) == count * {"BF16": 2, "I64": 8, "BOOL": 1}[dtype]
+
+
+def test_training_needs_neither_the_lab_nor_another_package_to_say_what_it_lacks():
+    done = subprocess.run([sys.executable, "-S", OFFLINE / "train.py"], check=False, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "train.py needs torch, safetensors and transformers; here is no torch.\n"
+
+
+def test_template_prompts_are_filled_in_and_follow_the_seed():
+    from training.templates import template_prompt
+
+    prompts, again = ([template_prompt(drawn) for _ in range(300)] for drawn in (Random(0), Random(0)))
+    assert prompts == again
+    assert len(set(prompts)) == 300
+    assert not [one for one in prompts if "{" in one]
 
 
 def test_the_prompts_are_as_many_of_each_kind_as_asked_and_have_their_own_ids(tmp_path, capsys):
