@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 from unicodedata import category
@@ -18,6 +18,8 @@ from ..records.prompt import Message, Prompt
 
 _KEYS = tuple(Prompt.model_fields)
 _MESSAGE_KEYS = tuple(Message.model_fields)
+SHOWN = 60
+"""Characters of a wrong value that a message repeats."""
 LONGEST_NAME = 200
 """Characters of an id or a kind; a file's name may have 255 bytes."""
 OF_THE_RUN = {
@@ -147,7 +149,7 @@ def _prompt(row: dict[str, Any], place: str) -> Prompt:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"{where}: {first['msg']}.", place=place, fix=f"A row looks like {_EXAMPLE}") from error
+        raise UserError(f"{where} {_wrong(first)}.", place=place, fix=f"A row looks like {_EXAMPLE}") from error
     for name in ("id", "kind"):
         _refuse_odd_name(name, getattr(prompt, name), place)
     for number, message in enumerate(prompt.messages):
@@ -160,6 +162,25 @@ def _prompt(row: dict[str, Any], place: str) -> Prompt:
     if not any(message.content.strip() for message in prompt.messages if message.role != "system"):
         raise UserError("The prompt is blank.", place=place, fix="Give it a text, or leave the row out.")
     return prompt
+
+
+def _wrong(error: Mapping[str, Any]) -> str:
+    """What one of pydantic's errors says of a value, in plain words."""
+    given = json.dumps(error["input"], ensure_ascii=False)
+    given = given if len(given) <= SHOWN else f"{given[:SHOWN]}..."
+    context = error.get("ctx") or {}
+    match error["type"]:
+        case "missing":
+            return "is missing"
+        case "too_short":
+            return "is an empty list"
+        case "literal_error":
+            return f"is {given}, which is none of {context['expected']}"
+        case "greater_than":
+            return f"must be more than {context['gt']}, not {given}"
+    asked = {"int_type": "a whole number", "string_type": "text", "list_type": "a list", "model_type": "an object"}
+    kind = asked.get(error["type"])
+    return f"must be {kind}, not {given}" if kind else f"is wrong ({error['msg']}), given {given}"
 
 
 def _refuse_odd_name(name: str, value: str, place: str) -> None:
