@@ -11,6 +11,7 @@ import pytest
 
 from specdec_lab.analysis import decision, tables
 from specdec_lab.analysis.compare import compare
+from specdec_lab.analysis.deploy import dynamic
 from specdec_lab.analysis.synthetic import Made, starts
 from specdec_lab.records.comparison import Comparison
 from specdec_lab.records.decision import Decision, DecisionRules, Plan, PlannedMode, Sweep
@@ -284,3 +285,53 @@ def test_an_open_question_is_not_told_as_an_answer(folder: Write) -> None:
     assert decided.workloads[0].verdict.word == "undecided"
     assert "plain for now (not settled yet)" in (results / "decision.md").read_text()
     assert decided.workloads[0].next_step.startswith("Set replicates to ")
+
+
+def test_a_load_whose_cell_is_missing_ends_the_range_and_is_no_crossover(folder: Write) -> None:
+    mode = [one for one in ladder("eagle3", [90.0, 75.0, 62.0], **drafted()) if one.concurrency != 4]
+    decided, _ = answer(folder, ladder("baseline", BASE) + mode)
+    (one,) = decided.workloads
+    assert (one.from_concurrency, one.up_to, one.crossover) == (1, 1, None)
+    assert one.sentence == "Deploy eagle3 for chat at concurrency 1; 4 cannot be told."
+    assert one.next_step == "Run the workflow again; it measures what is missing."
+    assert spans(decided) == [(1, 1, "eagle3"), (2, None, "baseline")]
+
+
+def test_a_baseline_that_is_missing_below_is_no_reason_to_keep_it_plain_there(folder: Write) -> None:
+    base = [one for one in ladder("baseline", BASE) if one.concurrency != 1]
+    decided, _ = answer(folder, base + ladder("eagle3", [90.0, 75.0, 62.0], **drafted()))
+    assert decided.workloads[0].sentence == (
+        "Deploy eagle3 for chat from concurrency 2 to 16, the highest that was measured; 1 cannot be told."
+    )
+
+
+def test_a_throughput_that_is_not_known_is_not_taken_for_one_that_does_not_fall(folder: Write) -> None:
+    mode = ladder("eagle3", [90.0, 75.0, 62.0], **drafted())
+    for made in mode:
+        made.tokens = [None, *[101] * (len(made.rates) - 1)]
+        made.over = {"summary": {"requests": len(made.rates), "failed": 0, "completed": True}}
+    decided, _ = answer(folder, ladder("baseline", BASE) + mode)
+    (one,) = decided.workloads
+    assert not one.speculative
+    assert "throughput_unknown" in {reason.code for reason in one.candidates[0].reasons}
+    assert "its throughput is not known" in one.sentence
+    assert one.batch_mode is None
+
+
+def test_dynamic_k_begins_where_the_answer_does(folder: Write) -> None:
+    cells = ladder("baseline", BASE) + ladder("eagle3", [90.0, 48.0, 62.0], **drafted())
+    decided, _ = answer(folder, cells, plan({"eagle3": ("eagle3", 3)}, at=16))
+    assert decided.workloads[0].sentence == "Deploy eagle3 for chat from concurrency 5 to 16, keep it plain below."
+    assert [one.schedule for one in decided.dynamic_k] == [[(1, 4, 0), (5, 16, 3), (17, 1024, 0)]]
+
+
+def test_dynamic_k_carries_the_options_of_the_mode_that_is_deployed(folder: Write) -> None:
+    cells = ladder("baseline", BASE) + ladder("baseline", BASE, kind="json")
+    for name, lookup, here, there in (("ngram-a", 4, 90.0, 55.0), ("ngram-b", 8, 55.0, 90.0)):
+        with_k = drafted("ngram", 5)
+        with_k["speculative"] = {**with_k["speculative"], "prompt_lookup_max": lookup}
+        cells += ladder(name, [here, here, here], **with_k) + ladder(name, [there, there, there], kind="json", **with_k)
+    decided, comparison = answer(folder, cells)
+    assert [(one.kind, one.mode) for one in decided.workloads] == [("chat", "ngram-a"), ("json", "ngram-b")]
+    found = {one["kind"]: one["speculative_config"] for one in dynamic(decided, comparison)}
+    assert {kind: options["prompt_lookup_max"] for kind, options in found.items()} == {"chat": 4, "json": 8}

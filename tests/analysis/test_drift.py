@@ -103,7 +103,9 @@ def test_a_machine_that_keeps_still_has_no_drift_to_tell(folder: Write) -> None:
     [
         ([1980, 1980, 1980], "not the card's clock (1980 MHz), so rather other work on the CPUs, or too short a cell"),
         ([1980, 1965, 1980], "not the card's clock (1965 to 1980 MHz)"),
-        ([1980, 1980, 1600], "the card's clock was 1600 MHz in one and 1980 MHz in another"),
+        ([1980, 1980, 1700], "the card's clock was 1700 MHz in the slowest and 1980 MHz in the fastest"),
+        ([1700, 1980, 1980], "not the card's clock (1700 to 1980 MHz)"),
+        ([1980, 1980, 1910], "not the card's clock (1910 to 1980 MHz)"),
         ([1980, None, 1980], "other work, throttling, or settling clocks"),
     ],
 )
@@ -124,3 +126,33 @@ def test_d8_a_gain_that_the_trend_takes_back_is_told_in_figures_that_differ(fold
     (message,) = [one.message for one in row(comparison, "eagle3").findings if one.code == "drift_explains"]
     gain, against, needed = re.findall(r"\d\.\d{3}", message)
     assert float(against) < float(needed) <= float(gain)
+
+
+@pytest.mark.parametrize(
+    ("ours", "said"),
+    [
+        (["2026-01-03T00:00:00Z", "2026-01-03T00:30:00Z", "2026-01-03T01:00:00Z"], "45 hours away from it"),
+        (["2026-03-01T00:00:00Z", "2026-03-01T00:30:00Z", "2026-03-01T01:00:00Z"], "59 days away from it"),
+        ([BETWEEN[0], BETWEEN[1], "2026-01-01T14:00:00Z"], "10 hours away from it"),
+        (["2025-12-30T00:00:00Z", BETWEEN[1], BETWEEN[2]], "2 days away from it"),
+    ],
+)
+def test_d8_a_start_that_is_far_from_the_baselines_cannot_be_told_from_a_changed_machine(
+    folder: Write, ours: list[str], said: str
+) -> None:
+    late = starts("eagle3", [100.0, 101.0, 102.0], times=ours, **DRAFTED)
+    comparison = compare(folder(baseline([57.0, 57.2, 57.1]) + late))
+    found = row(comparison, "eagle3")
+    assert found.verdict is not None
+    assert found.verdict.word == "unreliable"
+    (told,) = [one for one in found.findings if one.code == "not_bracketed"]
+    assert said in told.message
+    assert "Raise replicates by one" in told.hint
+
+
+def test_d8_a_start_soon_after_the_closing_baseline_is_judged_against_its_trend(folder: Write) -> None:
+    late = starts("eagle3", [100.0, 101.0, 102.0], times=[*BETWEEN[:2], "2026-01-01T05:00:00Z"], **DRAFTED)
+    found = row(compare(folder(baseline([57.0, 57.2, 57.1]) + late)), "eagle3")
+    assert found.verdict is not None
+    assert found.verdict.word == "faster"
+    assert [one.severity for one in found.findings if one.code == "not_bracketed"] == ["warn"]

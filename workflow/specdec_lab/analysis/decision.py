@@ -15,6 +15,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ..records.base import Finding, write_text_atomic
 from ..records.comparison import CellResult, Comparison, Identity
@@ -24,10 +25,10 @@ from .ceiling import only_ceilings
 from .findings import finding
 from .identity import early
 from .routing import batch_routes, dynamic_k, routes
-from .sentences import decision_page, next_step, sentence, why
+from .sentences import MISSING, decision_page, next_step, sentence, why
 
-UNSETTLED = frozenset({"identical_too_few", "finish_differs", "no_text"})
-"""What keeps a faster mode from being adopted until somebody has looked at its texts."""
+UNSETTLED = frozenset({"identical_too_few", "finish_differs", "no_reference", "no_text", "throughput_unknown"})
+"""What keeps a faster mode from being adopted until somebody has looked at it."""
 TIE = 0.01
 """Two modes closer than this, or than the noise floor, are equally fast."""
 
@@ -107,6 +108,8 @@ def _size(row: CellResult, rules: DecisionRules) -> list[Finding]:
         if decode.ratio < 1 + rules.margin:
             text = f"{decode.ratio:.2f}x is below the margin of {rules.margin:.0%}."
             found.append(finding("below_margin", text))
+        if row.rate is None and (row.aggregate is None or row.aggregate.ratio is None):
+            found.append(finding("throughput_unknown", "Aggregate throughput is not known here."))
     if throughput_falls(row, rules):
         ratio = aggregate.ratio if aggregate and aggregate.ratio else 1.0
         found.append(finding("throughput_falls", f"Aggregate throughput is {ratio:.2f}x the baseline's."))
@@ -198,7 +201,7 @@ def _workload(kind: str, base: str, rows: list[CellResult], comparison: Comparis
     winner = winners.get(decisive)
     modes = list(dict.fromkeys(mode for mode, _ in every))
     candidates = [_candidate(every[mode, decisive], winner) for mode in modes if (mode, decisive) in every]
-    begin, up_to, crossover = _range(winner, list(every.values()), rows)
+    span = _range(winner, list(every.values()), rows)
     peak = [one.row for (_, load), one in every.items() if load == labels[-1]]
     verdict = _overall(candidates, winner, off_target)
     measured = any(row.mode == base and row.starts for row in rows)
@@ -207,9 +210,9 @@ def _workload(kind: str, base: str, rows: list[CellResult], comparison: Comparis
         baseline=base,
         mode=winner.mode if winner else (base if measured else None),
         speculative=winner is not None,
-        from_concurrency=begin,
-        up_to=up_to,
-        crossover=crossover,
+        from_concurrency=span.begin,
+        up_to=span.up_to,
+        crossover=span.crossover,
         batch_mode=_for_batches(peak, base, rules, comparison),
         ceiling=only_ceilings(rows, base),
         sentence="",
@@ -217,10 +220,11 @@ def _workload(kind: str, base: str, rows: list[CellResult], comparison: Comparis
         verdict=verdict,
         candidates=candidates,
     )
-    answer = answer.model_copy(update={"sentence": sentence(answer, labels, decisive, rules)})
-    above = _above(winner, every, labels, up_to)
+    answer = answer.model_copy(update={"sentence": sentence(answer, labels, decisive, rules, span.unknown)})
+    above = _above(winner, every, labels, span.up_to)
     answer = answer.model_copy(update={"why": why(answer, rows, decisive, rules) + above})
-    return answer.model_copy(update={"next_step": next_step(answer, rows, decisive, comparison)})
+    step = MISSING if span.unknown else next_step(answer, rows, decisive, comparison)
+    return answer.model_copy(update={"next_step": step})
 
 
 def _decisive(
@@ -240,24 +244,39 @@ def _decisive(
     return measured[nearest], [finding("not_at", text)]
 
 
-def _range(
-    winner: CellResult | None, every: Sequence[Judged], rows: Sequence[CellResult]
-) -> tuple[int | None, int | None, int | None]:
-    """Lowest and highest concurrency that the winner is for, and the first measured one above at which it pays no more.
+class _Range(NamedTuple):
+    """The concurrencies that a mode is for."""
+
+    begin: int | None = None
+    up_to: int | None = None
+    crossover: int | None = None
+    """The first measured concurrency above at which it pays no more."""
+    unknown: tuple[int, ...] = ()
+    """Where the range ends only because nothing can be said of the next load: a cell is missing."""
+
+
+def _range(winner: CellResult | None, every: Sequence[Judged], rows: Sequence[CellResult]) -> _Range:
+    """The range that the winner is for.
 
     A load answers for the concurrencies from just above the next lower load up to itself. Only loads next to each other
     count: one at which the winner pays again, beyond one at which it does not, is left out. A router can follow one
     range, and the sentence says that one.
     """
     if winner is None or winner.concurrency is None:
-        return None, None, None
-    pays = {one.row.concurrency: one.pays for one in every if one.row.mode == winner.mode}
+        return _Range()
+    own = [one for one in every if one.row.mode == winner.mode]
+    pays = {one.row.concurrency for one in own if one.pays}
+    known = {one.row.concurrency for one in own if one.row.decode is not None and one.row.decode.ratio is not None}
     loads = sorted({row.concurrency for row in rows if row.concurrency is not None})
     at = loads.index(winner.concurrency)
-    below = next((load for load in reversed(loads[:at]) if not pays.get(load)), 0)
-    above = next((load for load in loads[at:] if not pays.get(load)), None)
-    up_to = max(load for load in loads if above is None or load < above)
-    return below + 1, up_to, above if above in pays else None
+    below = next((load for load in reversed(loads[:at]) if load not in pays), 0)
+    above = next((load for load in loads[at:] if load not in pays), None)
+    return _Range(
+        begin=below + 1,
+        up_to=max(load for load in loads if above is None or load < above),
+        crossover=above if above in known else None,
+        unknown=tuple(load for load in (below, above) if load and load not in known),
+    )
 
 
 def _above(
@@ -348,4 +367,5 @@ def _for_batches(peak: list[CellResult], base: str, rules: DecisionRules, compar
             continue
         if best is None or best.aggregate is None or gain.ratio > (best.aggregate.ratio or 0.0):
             best = row
-    return best.mode if best is not None else base if peak else None
+    known = any(row.aggregate is not None and row.aggregate.ratio is not None for row in peak)
+    return best.mode if best is not None else base if known else None

@@ -118,7 +118,7 @@ def dynamic(decision: Decision, comparison: Comparison) -> list[dict[str, object
     found: list[dict[str, object]] = []
     modes = {mode.name: mode for mode in comparison.plan.modes}
     for one in decision.dynamic_k:
-        name = next(
+        name = one.mode or next(
             answer.mode
             for answer in decision.workloads
             if answer.mode is not None and answer.speculative and modes[answer.mode].method == one.method

@@ -6,7 +6,7 @@ from ..records.comparison import CellResult
 
 MARK = "?"
 """Printed after a number that must not be read without its remark."""
-TEXT = frozenset({"finish_differs", "no_text"})
+TEXT = frozenset({"finish_differs", "no_reference", "no_text"})
 """Remarks on the identity of texts that an `n/N` alone would hide."""
 
 

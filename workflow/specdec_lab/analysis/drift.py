@@ -19,6 +19,8 @@ from .statistics import Spread, logs, quantile
 
 OUTGROWN = 2.0
 """A difference this many times as large as the noise or the drift beside it is not made by them."""
+REACH = 2.0
+"""A trend of the baseline is drawn out over so many times the span of its starts, and no further."""
 DRAWN_OUT = 0.995
 """How sure a gain over a trend that is drawn out in time must be (one-sided)."""
 SMALL = (
@@ -64,15 +66,19 @@ def machine(baseline: Sequence[Measured], *, limit: float) -> list[Finding]:
 
 
 def suspects(cells: Sequence[Measured]) -> str:
-    """What may have moved the rates between these starts, by what the cards' readings leave."""
-    clocks = [cell.heat.sm_clock_mhz for cell in cells]
-    known = [clock for clock in clocks if clock]
-    if len(known) < len(clocks) or not known or any(cell.heat.throttle for cell in cells):
+    """What may have moved the rates between these starts, by what the cards' readings leave.
+
+    The clock is named when the slower start had the slower clock and that makes up half of the difference or more.
+    """
+    rated = sorted((rate, cell.heat.sm_clock_mhz or 0.0) for cell in cells if (rate := cell.p50_decode))
+    clocks = [clock for _, clock in rated if clock]
+    if len(clocks) < max(len(rated), 2) or any(cell.heat.throttle for cell in cells):
         return "other work, throttling, or settling clocks"
-    slow, fast = min(known), max(known)
-    if fast > slow * (1 + CLOCK_SHARE):
-        return f"the card's clock was {slow:.0f} MHz in one and {fast:.0f} MHz in another"
-    clock = f"{slow:.0f} MHz" if slow == fast else f"{slow:.0f} to {fast:.0f} MHz"
+    (slow, slow_clock), (fast, fast_clock) = (rated[0][0], clocks[0]), (rated[-1][0], clocks[-1])
+    if fast_clock > slow_clock * (1 + CLOCK_SHARE) and math.log(fast_clock / slow_clock) * 2 >= math.log(fast / slow):
+        return f"the card's clock was {slow_clock:.0f} MHz in the slowest and {fast_clock:.0f} MHz in the fastest"
+    low, high = min(clocks), max(clocks)
+    clock = f"{low:.0f} MHz" if low == high else f"{low:.0f} to {high:.0f} MHz"
     return f"not the card's clock ({clock}), so rather other work on the CPUs, or too short a cell"
 
 
@@ -94,7 +100,8 @@ def explains(
     Least squares of y = log P50 decode over the time x in the run, baseline only. A mode that ran between the opening
     and the closing baseline must still clear the margin against the trend. One that ran outside that time must do so
     with certainty, for a trend that is drawn out is a guess: its gain against the trend must exceed
-    t * s' * sqrt(1/R_m + 1/R_b + (mean x_m - mean x_b)^2 / sum (x_b - mean x_b)^2).
+    t * s' * sqrt(1/R_m + 1/R_b + (mean x_m - mean x_b)^2 / sum (x_b - mean x_b)^2). Further away than `REACH` times the
+    span of the baseline's starts nothing is known of the machine, and nothing is worked out.
     """
     base = [(at, math.log(rate)) for cell in baseline if (at := _moment(cell)) and (rate := cell.p50_decode)]
     ours = [(at, math.log(rate)) for cell in cells if (at := _moment(cell)) and (rate := cell.p50_decode)]
@@ -106,12 +113,16 @@ def explains(
     slope = math.fsum((x - mean_x) * (y - mean_y) for x, y in base) / width
     plain = fmean([y for _, y in ours]) - mean_y
     adjusted = fmean([y - (mean_y + slope * (x - mean_x)) for x, y in ours])
-    outside = max(x for x, _ in ours) > max(x for x, _ in base) or min(x for x, _ in ours) < min(x for x, _ in base)
+    first, last = min(x for x, _ in base), max(x for x, _ in base)
+    gap = max(max(x for x, _ in ours) - last, first - min(x for x, _ in ours))
     found = []
     needed = math.log1p(margin)
-    if outside:
-        text = f"{cells[0].mode} ran outside the time between opening and closing baseline."
-        found.append(finding("not_bracketed", text))
+    if gap > 0:
+        text = f"{cells[0].mode} ran outside the time between opening and closing baseline"
+        if gap > REACH * (last - first):
+            text += f", {_duration(gap)} away from it: too far to tell a gain from a change of the machine."
+            return [finding("not_bracketed", text, severity="error")]
+        found.append(finding("not_bracketed", f"{text}."))
         away = fmean([x for x, _ in ours]) - mean_x
         error = spread.moderated * math.sqrt(1 / len(ours) + 1 / len(base) + away**2 / width)
         needed = max(needed, quantile(DRAWN_OUT, spread) * error)
@@ -122,6 +133,13 @@ def explains(
         )
         found.append(finding("drift_explains", text))
     return found
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def outgrown(found: Sequence[Finding], ratio: float | None, drift: float | None) -> list[Finding]:

@@ -45,7 +45,9 @@ CODES: dict[str, Meaning] = {
     "noise_high": Meaning("error", "Find what else uses the machine, make cells longer (requests), and repeat."),
     "drift": Meaning("error", "Let the machine settle, nothing else running and clocks fixed, and repeat."),
     "drift_explains": Meaning("error", "Run the modes interleaved, with a closing baseline (the workflow does)."),
-    "not_bracketed": Meaning("warn", "Run the modes interleaved, with a closing baseline (the workflow does)."),
+    "not_bracketed": Meaning(
+        "warn", "Raise replicates by one: only the added starts are measured, the baseline's beside the mode's."
+    ),
     "clocks_differ": Meaning("warn", "Fix the clocks (nvidia-smi -lgc) and repeat."),
     "throttled": Meaning("warn", "Check cooling and power limit; a throttled card measures its cooling."),
     "other_card": Meaning("warn", "Cards of one kind differ by some per cent; a placebo on the other card shows it."),
@@ -138,6 +140,9 @@ CODES: dict[str, Meaning] = {
     "text_differs": Meaning("error", "Do not adopt: wrong head, wrong template, or a fault in the verification."),
     "truncation": Meaning("warn", "Texts that stop early are lost text, whatever the speed."),
     "degenerate": Meaning("error", "Loops or empty texts where the baseline has none."),
+    "no_reference": Meaning(
+        "warn", "Find why the baseline does not repeat itself: temperature not honoured, a faulty kernel, cut answers."
+    ),
     "no_control": Meaning("warn", "Give the baseline a second start: without it, own variation is unknown."),
     "sampling": Meaning("info", "Above temperature 0 the text changes by design; identity is not judged."),
     "near_ties": Meaning("info", "At the first difference both tokens were almost equally likely."),
@@ -165,6 +170,9 @@ CODES: dict[str, Meaning] = {
     "below_margin": Meaning("info", "A change of deployment should be worth its risk."),
     "throughput_falls": Meaning(
         "warn", "The server completes less at its peak load; fine for few users, not for a batch."
+    ),
+    "throughput_unknown": Meaning(
+        "warn", "Without every request's token count nobody knows whether the server completes less."
     ),
     "identical_too_few": Meaning("warn", "Too few texts are the baseline's own for a change of deployment."),
     "placebo": Meaning("info", "A placebo is never adopted."),

@@ -17,7 +17,7 @@ from .cells import Measured
 from .comparable import BLOCKING, obstacles
 from .doubts import TEXT
 from .findings import finding
-from .identity import judge
+from .identity import judge, no_reference
 from .near_tie import TIE_GAP
 from .pairing import FEWEST, paired, per_prompt, spread_of_starts
 from .statistics import Spread, gain, geometric_mean, logs, noise_floor, pooled, shown, start_spread, starts_needed
@@ -104,6 +104,8 @@ def _floor(family: Family, rules: DecisionRules) -> Floor:
     if len(family.baseline) == 1:
         found.append(finding("no_floor", f"{family.base} ran once here."))
     texts = [cell.texts for cell in family.baseline]
+    if all(cell.session.sampling.temperature == 0 for cell in family.baseline) and (unsound := no_reference(texts)):
+        found.append(unsound)
     control = (
         judge(texts[1:], texts[:1], identical_share=1.0, temperature=0.0, lossy=False, batched=False)
         if texts[1:]

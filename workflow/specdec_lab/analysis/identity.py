@@ -33,6 +33,8 @@ EARLY_SHARE = 0.1
 """...or, in a short text, within this share of it."""
 SYSTEMATIC_SHARE = 0.1
 """More texts than this that differ in every start are no chance, however much the baseline varies by itself."""
+UNSOUND_SHARE = 0.1
+"""A baseline that parts early from its own start, or goes wrong, in more texts than this is no reference."""
 SIGNIFICANT = 0.05
 """Fisher p below which a mode differs more often than the control."""
 
@@ -174,6 +176,8 @@ def judge(
         return _with(result, "not judged", [finding("lossy", "This verification may change the text by design.")])
     if temperature > 0:
         return _with(result, "not judged", [finding("sampling", f"Measured at temperature {temperature:g}.")])
+    if unsound := no_reference(baseline):
+        return _with(result, "not judged", [unsound])
     word, reasons = _word(result, found, control, excess, systematic(starts, baseline), identical_share)
     word, reasons = qualified(word, reasons, ends)
     if mute:
@@ -182,6 +186,26 @@ def judge(
     if batched and found:
         reasons.append(finding("batched", "More than one request ran at a time."))
     return _with(result, word, reasons)
+
+
+def no_reference(baseline: Sequence[Texts]) -> Finding | None:
+    """Whether the baseline differs so much from its own start that nothing can be held against it.
+
+    Late flips at near-ties are its own variation, however many: long answers of large batches mostly have one. More
+    than a few texts that part almost at once, or are cut short, empty or loop in one start alone, are a fault of the
+    server, of which a mode may have its share.
+    """
+    for other in baseline[1:]:
+        n = len(compared(other, baseline[0]))
+        # In either direction: it may be the first start that went wrong.
+        ours, theirs = differences(other, baseline[0]), differences(baseline[0], other)
+        soon = sum(early(one) for one in ours)
+        spoilt = max(sum(one.degenerate is not None for one in found) for found in (ours, theirs))
+        if max(soon, spoilt) > max(1.0, UNSOUND_SHARE * n):
+            told = f"The baseline differs from its own start in {len(ours)} of {n} texts"
+            more = [f"{soon} almost at once"] * bool(soon) + [f"{spoilt} cut short, empty or looping"] * bool(spoilt)
+            return finding("no_reference", ", ".join([told, *more]) + ": it is no reference for a text.")
+    return None
 
 
 def _with(result: Identity, word: IdentityWord, reasons: list[Finding]) -> Identity:
@@ -304,7 +328,7 @@ def _word(
     allowed = max(allowed, 1.0)
     as_rare = excess.control is not None and excess.mode - excess.control <= (1 - identical_share) + excess.error
     random = systematic is None or systematic <= max(allowed, min(own, SYSTEMATIC_SHARE * n))
-    if own and not more and as_rare and random and soon <= soon_control + allowed and spoilt <= own_spoilt:
+    if own and not more and as_rare and random and soon <= soon_control + allowed and not spoilt:
         text = f"{told}; not distinguishable from the baseline's own variation. {_beside(result)}"
         return "within own variation", [*reasons, finding("own_variation", text)]
     late = "" if soon else ", late"

@@ -64,9 +64,11 @@ def dynamic_k(
             continue
         schedule = _schedule(answer, mode, modes, comparison, pays)
         if schedule:
-            found.append(DynamicK(method=mode.method or "", kind=answer.kind, schedule=schedule, caution=CAUTION))
+            found.append(
+                DynamicK(method=mode.method or "", mode=mode.name, kind=answer.kind, schedule=schedule, caution=CAUTION)
+            )
     if len(found) == len(workloads) > 1 and all(
-        (one.method, one.schedule) == (found[0].method, found[0].schedule) for one in found
+        (one.mode, one.schedule) == (found[0].mode, found[0].schedule) for one in found
     ):
         return [found[0].model_copy(update={"kind": None})]
     return found
@@ -99,7 +101,8 @@ def _schedule(
     begin = 1
     for concurrency in sorted({row.concurrency for row in rows if row.concurrency is not None}):
         ended = any(k for _, _, k in schedule) and schedule[-1][2] == 0
-        here = [row for row in rows if row.concurrency == concurrency and pays(row) and not ended]
+        outside = ended or concurrency < (answer.from_concurrency or 1)
+        here = [row for row in rows if row.concurrency == concurrency and pays(row) and not outside]
         best = max(here, key=lambda row: (row.decode.ratio or 0.0) if row.decode else 0.0, default=None)
         k = (modes[best.mode].k or 0) if best is not None else 0
         _extend(schedule, begin, concurrency, k)

@@ -8,6 +8,8 @@ from ..records.comparison import CellResult, Comparison
 from ..records.decision import Candidate, Decision, DecisionRules, WorkloadDecision
 from .ceiling import NEXT, ceiling_sentence, prices
 
+MISSING = "Run the workflow again; it measures what is missing."
+"""What to do about a cell that is not there."""
 OPEN = frozenset({"undecided", "unreliable", "not comparable"})
 """Words that leave a question open."""
 
@@ -18,8 +20,18 @@ def at_load(row_or_label: CellResult | str) -> str:
     return f"concurrency {label[1:]}" if label.startswith("c") else f"{label[1:]} requests/s"
 
 
-def sentence(answer: WorkloadDecision, labels: Sequence[str], decisive: str, rules: DecisionRules) -> str:
-    """What to do with this workload, in one sentence; `labels` are the measured loads, one of them `decisive`."""
+def sentence(
+    answer: WorkloadDecision,
+    labels: Sequence[str],
+    decisive: str,
+    rules: DecisionRules,
+    unknown: Sequence[int] = (),
+) -> str:
+    """What to do with this workload, in one sentence.
+
+    `labels` are the measured loads, one of them `decisive`; of the concurrencies in `unknown` a cell is missing, and
+    the mode's range ends there for that reason alone.
+    """
     kind = answer.kind
     if answer.ceiling:
         return ceiling_sentence(kind)
@@ -28,12 +40,15 @@ def sentence(answer: WorkloadDecision, labels: Sequence[str], decisive: str, rul
     if answer.speculative:
         if answer.up_to is None:
             return f"Deploy {answer.mode} for {kind} at {at_load(decisive)}."
-        plain = ["below"] if (answer.from_concurrency or 1) > 1 else []
+        begin = answer.from_concurrency or 1
+        plain = ["below"] if begin > 1 and begin - 1 not in unknown else []
         plain += [f"from {answer.crossover} on"] if answer.crossover is not None else []
         highest = labels[-1] == f"c{answer.up_to}" and len(labels) > 1
-        rest = (
-            f", keep it plain {' and '.join(plain)}" if plain else ", the highest that was measured" if highest else ""
-        )
+        rest = ", the highest that was measured" if highest else ""
+        if plain:
+            rest = f", keep it plain {' and '.join(plain)}"
+        if unknown:
+            rest += f"; {_listed([str(load) for load in unknown])} cannot be told"
         return f"Deploy {answer.mode} for {kind} {_span(answer)}{rest}."
     return f"Keep {kind} plain{_because(answer, rules)}."
 
@@ -52,8 +67,10 @@ def _because(answer: WorkloadDecision, rules: DecisionRules) -> str:
     speed = f"{leading.decode_speedup:.2f}x" if leading and leading.decode_speedup else "a gain"
     if word == "undecided":
         few = leading is not None and leading.word == "faster"
+        unknown = leading is not None and any(one.code == "throughput_unknown" for one in leading.reasons[:1])
+        open_one = "throughput is not known" if unknown else "text is not settled"
         return (
-            f" for now: {name} is {speed} but its text is not settled"
+            f" for now: {name} is {speed} but its {open_one}"
             if few
             else (f" for now: {name} looks like {speed}, which this run cannot show")
         )
@@ -148,7 +165,7 @@ def next_step(answer: WorkloadDecision, rows: Sequence[CellResult], decisive: st
     if ends:
         return ends[0]
     if codes & {"failed_mode", "missing_cell", "partial"}:
-        return "Run the workflow again; it measures what is missing."
+        return MISSING
     hints = [reason.hint for reason in answer.verdict.reasons if reason.severity == "error" and reason.hint]
     return hints[0] if hints else ""
 

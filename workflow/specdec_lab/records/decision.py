@@ -186,6 +186,7 @@ class DynamicK(Record):
     """vLLM's `num_speculative_tokens_per_batch_size` for one method: [[from, to, K], ...], inclusive (M32)."""
 
     method: str
+    mode: str | None = Field(default=None, description="The mode whose options it goes with; null in older files.")
     kind: str | None = Field(default=None, description="The workload it was measured on; null: all agree.")
     schedule: list[tuple[int, int, int]]
     caution: str = ""
