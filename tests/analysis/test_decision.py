@@ -254,6 +254,21 @@ def test_the_request_rate_at_which_a_mode_pays_is_the_one_that_is_named(folder: 
     cells += starts("baseline", [50, 50.2], rate=2.5) + starts("eagle3", [90, 91], rate=2.5, **drafted())
     decided, _ = answer(folder, cells)
     assert decided.workloads[0].sentence == "Deploy eagle3 for chat at 2.5 requests/s."
+    assert decided.workloads[0].why.endswith(" At request rates: r1 1.00x, no difference shown.")
+
+
+def test_a_loss_at_a_request_rate_is_told_where_concurrency_decides(folder: Write) -> None:
+    cells = ladder("baseline", BASE) + ladder("eagle3", [90.0, 75.0, 62.0], **drafted())
+    cells += starts("baseline", [50, 50.2], rate=2.5) + starts("eagle3", [30, 30.1], rate=2.5, **drafted())
+    decided, _ = answer(folder, cells)
+    assert decided.workloads[0].sentence.startswith("Deploy eagle3 for chat up to concurrency 16")
+    assert decided.workloads[0].why.endswith(" At request rates: r2.5 0.60x, slower.")
+
+
+def test_a_concurrency_that_is_run_and_was_not_measured_is_told(folder: Write) -> None:
+    cells = ladder("baseline", BASE) + ladder("eagle3", [90.0, 75.0, 62.0], **drafted())
+    decided, _ = answer(folder, cells, plan({"eagle3": ("eagle3", 3)}, at=8))
+    assert "Concurrency 8 was not measured; decided at 16." in decided.workloads[0].why
 
 
 def test_m15_m34_curves_over_request_rates(folder: Write) -> None:

@@ -27,7 +27,9 @@ from .identity import early
 from .routing import batch_routes, dynamic_k, routes
 from .sentences import MISSING, decision_page, next_step, sentence, why
 
-UNSETTLED = frozenset({"identical_too_few", "finish_differs", "no_reference", "no_text", "throughput_unknown"})
+UNSETTLED = frozenset(
+    {"identical_too_few", "finish_differs", "no_baseline", "no_reference", "no_text", "throughput_unknown"}
+)
 """What keeps a faster mode from being adopted until somebody has looked at it."""
 TIE = 0.01
 """Two modes closer than this, or than the noise floor, are equally fast."""
@@ -186,11 +188,11 @@ def _workload(kind: str, base: str, rows: list[CellResult], comparison: Comparis
     Where both kinds of load were measured, concurrency decides: it is what a route can see.
     """
     rules = comparison.plan.rules
-    closed = [row for row in rows if row.concurrency is not None]
-    rows = closed or rows
+    everywhere = [judged(row, rules, comparison) for row in rows if row.against == base]
+    rows = [row for row in rows if row.concurrency is not None] or rows
     loads = sorted({(row.concurrency or 0, row.rate or 0.0, row.load) for row in rows})
     labels = [label for _, _, label in loads]
-    every = {(row.mode, row.load): judged(row, rules, comparison) for row in rows if row.against == base}
+    every = {(one.row.mode, one.row.load): one for one in everywhere if one.row.load in labels}
     winners = {}
     for label in labels:
         paying = [one.row for (_, load), one in every.items() if load == label and one.pays]
@@ -221,8 +223,8 @@ def _workload(kind: str, base: str, rows: list[CellResult], comparison: Comparis
         candidates=candidates,
     )
     answer = answer.model_copy(update={"sentence": sentence(answer, labels, decisive, rules, span.unknown)})
-    above = _above(winner, every, labels, span.up_to)
-    answer = answer.model_copy(update={"why": why(answer, rows, decisive, rules) + above})
+    more = "".join(f" {one.message}" for one in off_target) + _elsewhere(winner, everywhere, span.up_to)
+    answer = answer.model_copy(update={"why": why(answer, rows, decisive, rules) + more})
     step = MISSING if span.unknown else next_step(answer, rows, decisive, comparison)
     return answer.model_copy(update={"next_step": step})
 
@@ -279,26 +281,30 @@ def _range(winner: CellResult | None, every: Sequence[Judged], rows: Sequence[Ce
     )
 
 
-def _above(
-    winner: CellResult | None, every: dict[tuple[str, str], Judged], labels: list[str], up_to: int | None
-) -> str:
-    """How the winner stands at the loads above those it is deployed for.
+def _elsewhere(winner: CellResult | None, everywhere: Sequence[Judged], up_to: int | None) -> str:
+    """How the winner stands at the loads above those it is deployed for, and at request rates.
 
     `plain from 4 on` may be a loss, a gain that was not shown, or one whose texts are not settled; a reader must know.
     """
-    if winner is None or up_to is None:
+    if winner is None:
         return ""
-    told = []
-    for label in labels:
-        here = every.get((winner.mode, label))
-        if here is None or here.row.concurrency is None or here.row.concurrency <= up_to:
-            continue
-        row = here.row
-        speed = f" {row.decode.ratio:.2f}x" if row.decode is not None and row.decode.ratio is not None else ""
-        word = row.verdict.word if row.verdict is not None else row.status
-        but = f", but {here.against_it[0].message.rstrip('.')}" if word == "faster" and here.against_it else ""
-        told.append(f"{label}{speed}, {word}{but}")
-    return f" Above: {'; '.join(told)}." if told else ""
+    own = sorted(
+        (one for one in everywhere if one.row.mode == winner.mode and one.row.load != winner.load),
+        key=lambda one: (one.row.concurrency or 0, one.row.rate or 0.0),
+    )
+    above = [_told(one) for one in own if one.row.concurrency is not None and one.row.concurrency > (up_to or 0)]
+    rates = [_told(one) for one in own if one.row.rate is not None]
+    return "".join(
+        f" {title}: {'; '.join(told)}." for title, told in (("Above", above), ("At request rates", rates)) if told
+    )
+
+
+def _told(one: Judged) -> str:
+    row = one.row
+    speed = f" {row.decode.ratio:.2f}x" if row.decode is not None and row.decode.ratio is not None else ""
+    word = row.verdict.word if row.verdict is not None else row.status
+    but = f", but {one.against_it[0].message.rstrip('.')}" if word == "faster" and one.against_it else ""
+    return f"{row.load}{speed}, {word}{but}"
 
 
 def _candidate(one: Judged, winner: CellResult | None) -> Candidate:
