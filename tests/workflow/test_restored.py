@@ -103,6 +103,26 @@ def test_an_emptied_results_folder_is_filled_from_the_store(project: Project, se
     assert (project.results / "summary.csv").read_bytes() == table
 
 
+@pytest.mark.parametrize("harm", ["deleted", "cut off", "emptied"])
+def test_a_cell_file_that_is_gone_or_cut_is_brought_back_from_the_store(
+    harm: str, project: Project, server: ScriptedServer
+) -> None:
+    before = len(server.posts)
+    assert project.snakemake("--cores", "1", "--until", "compare").returncode == 0
+    cell = next((project.results / "sessions" / "other" / "r2").glob("json_*.json"))
+    content, table = cell.read_bytes(), (project.results / "summary.csv").read_bytes()
+    cell.unlink() if harm == "deleted" else cell.write_bytes(content[:900] if harm == "cut off" else b"")
+    looked = project.snakemake("--cores", "1", "--until", "compare", "--dry-run")
+    assert f"{cell.name} is gone or cut off; a run brings it back" in looked.stdout + looked.stderr
+    assert (project.results / "comparison.json").exists(), "a dry run changes nothing"
+    done = project.snakemake("--cores", "1", "--until", "compare")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert cell.read_bytes() == content
+    assert (project.results / "summary.csv").read_bytes() == table
+    assert len(server.posts) == before
+    assert jobs(project.snakemake("--cores", "1", "--until", "compare", "--dry-run")) == set()
+
+
 def test_e7_a_failed_mode_leaves_its_log_and_reason_and_the_others_run_on(
     server: ScriptedServer, tmp_path: Path
 ) -> None:

@@ -1,9 +1,11 @@
 """Glue between the config and the rules; what it computes lives in specdec_lab.dag."""
 
+import sys
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
 from specdec_lab.dag import Lab
+from specdec_lab.lost import lost, make_again, only_looks
 from specdec_lab.records.errors import UserError
 
 try:
@@ -14,6 +16,14 @@ try:
     )
 except UserError as error:
     raise WorkflowError(str(error))
+
+
+# A cell file that was deleted or cut off since: its session brings it back from the store.
+if workflow.is_main_process and (gone := lost(LAB.session_files())):
+    for path in gone:
+        logger.warning(f"note: {path} is gone or cut off; a run brings it back.")
+    if not only_looks(sys.argv[1:]):
+        make_again(gone, Path(LAB.results, "comparison.json"))
 
 
 wildcard_constraints:

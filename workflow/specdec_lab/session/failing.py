@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from .. import failures
+from ..asked import FAILURE
 from ..launchers.base import Exit
 from ..provenance.redact import redact
 from ..records.errors import UserError
@@ -30,8 +31,14 @@ def recorded(job: Job) -> Iterator[None]:
         raise _explained(job, str(error), "", "", "server_died", error.exit) from None
     except UserError as error:
         raise _explained(job, error.cause, error.place, error.fix, error.code, None) from None
+    except Exception as error:
+        # A fault of ours: its traceback goes into the job's log, and the run's summary names it as well.
+        cause = redact(f"{type(error).__name__}: {error}")
+        _write(job, Failure(**_base(job), code="crashed", cause=cause, place=_place(job), fix=_REPORT, log=None))
+        raise
 
 
+_REPORT = "See the job's log for where it happened; this is a fault of the lab."
 _AGAIN = "Run the same command again: cells that were complete are kept."
 
 
@@ -69,4 +76,4 @@ def _place(job: Job) -> str:
 
 
 def _write(job: Job, failure: Failure) -> None:
-    failure.write(job.folder / "failure.json")
+    failure.write(job.folder / FAILURE)

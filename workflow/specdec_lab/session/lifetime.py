@@ -137,10 +137,16 @@ def _server(job: Job, held: Sequence[str], guard: Guard, say: Say) -> Iterator[_
     running = launcher.start(launch.plan(job.spec.server, job.engine, job.checkpoints, identity, job.log, held))
     live: _Live | None = None
     try:
-        live = _make_ready(job, running, identity, started, start, held, guard, say)
-        yield live
-        if job.engine.metrics_path is not None:
-            _keep(job, live, "metrics.prom", scrape(running.base_url + job.engine.metrics_path))
+        try:
+            live = _make_ready(job, running, identity, started, start, held, guard, say)
+            yield live
+            if job.engine.metrics_path is not None:
+                _keep(job, live, "metrics.prom", scrape(running.base_url + job.engine.metrics_path))
+        except UserError:
+            # Whatever could not be read or reached: if the server is gone, that is why.
+            if (end := running.exited()) is not None:
+                raise ready.ServerDied(end) from None
+            raise
     finally:
         running.stop(job.spec.server.stop_timeout_s)
         _redact_log(job.log)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -22,10 +23,17 @@ class ServerDied(Exception):
     """The server ended by itself; `exit` says how."""
 
     def __init__(self, end: Exit) -> None:
-        super().__init__(
-            f"the server ended by itself (exit code {end.code}{', out of memory' if end.oom_killed else ''})"
-        )
+        super().__init__(f"the server ended by itself ({_how(end)})")
         self.exit = end
+
+
+def _how(end: Exit) -> str:
+    """`exit code 1`; for a signal also its name, as a shell and Docker count it: 128 + its number."""
+    told, code = f"exit code {end.code}", end.code or 0
+    number = -code if code < 0 else code - 128
+    if number in set(signal.Signals):
+        told += f", by {signal.Signals(number).name}"
+    return f"{told}, out of memory" if end.oom_killed else told
 
 
 def wait_until_healthy(running: Running, engine: Engine, timeout_s: float, say: Callable[[str], None]) -> float:

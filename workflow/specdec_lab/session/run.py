@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .. import checkpoints, engines, prompts
+from ..asked import FAILURE
 from ..checkpoints import Checkpoint
 from ..checkpoints.compatibility import require_compatible
 from ..engines.base import Engine
@@ -47,6 +48,8 @@ def run(spec: str, *, mode: str, replicate: int, folder: Path, prompts_file: Pat
         )
     engine = engines.get(session.server.engine)
     folder.mkdir(parents=True, exist_ok=True)
+    # Whatever ends this try, it is not an earlier try's failure that is told of it.
+    (folder / FAILURE).unlink(missing_ok=True)
     store = Store(Path(os.environ.get("SPECDEC_STORE", "cells")))
     session = _with_image(session, folder)
     found = {role: checkpoints.fetch(one, say=say) for role, one in session.checkpoints.items()}
@@ -118,7 +121,6 @@ def _assemble(
                 lifetimes[cell.server] = lifetime
     for identity in lifetimes:
         _copy_evidence(store.lifetime_folder(identity), folder)
-    (folder / "failure.json").unlink(missing_ok=True)
     _remove_others(wanted, folder)
     session = Session(
         mode=mode,
