@@ -28,6 +28,8 @@ NOTES: dict[str, str] = {
     "thought than tokens: no count is taken from it",
     "chunk_tokens_contradict": "the tokens told with the chunks do not add up to the server's count, or a chunk with "
     "text brought none: the decode rate rests on the count, and there is none if they differ by more than a tenth",
+    "thoughts_unseen": "the server counted tokens of thought and none came, so it is not known when they were made: no "
+    "decode rate",
 }
 """Remarks on counts that contradict something. A row with one of them has no exact decode rate."""
 
@@ -42,7 +44,8 @@ class Counts:
     """Tokens in each arrival; None when the server does not say, or says what cannot be."""
     notes: list[str]
     timeable: bool
-    """Whether a decode rate may be made of them; not when two sound counts are far apart, for either may be right."""
+    """Whether a decode rate may be made of them; not when two sound counts are far apart, for either may be right, nor
+    when some of the tokens were never sent."""
 
     @property
     def exact(self) -> bool:
@@ -65,6 +68,10 @@ def judged(read: Transcript, cap: int | None) -> Counts:
             told = None
             timeable = _near(total, tokens)
             notes.append("chunk_tokens_contradict")
+    if told is None and tokens and read.reasoning_tokens and not read.reasoning:
+        # Made before the first text, they would all be taken to have come after it.
+        timeable = False
+        notes.append("thoughts_unseen")
     return Counts(tokens, told, notes, timeable)
 
 
