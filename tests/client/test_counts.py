@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from specdec_lab.client import counts
 from specdec_lab.client.request import cap
@@ -155,3 +157,25 @@ def test_m6_an_unknown_cap_condemns_nothing() -> None:
     assert cap({"max_tokens": 100}) == 100
     assert cap({"max_tokens": 100, "max_completion_tokens": 500}) is None
     assert cap({"max_tokens": None}) is None
+
+
+STEPS = st.lists(st.integers(0, 6), min_size=1, max_size=12)
+
+
+@settings(max_examples=300, deadline=None)
+@given(STEPS, st.booleans(), st.integers(0, 60), st.integers(1, 60))
+def test_m6_whatever_is_taken_agrees_with_all_that_was_told(
+    steps: list[int], in_ids: bool, said: int, most: int
+) -> None:
+    totals = [sum(steps[: at + 1]) for at in range(len(steps))]
+    told = [text(at, ids=step) for at, step in enumerate(steps)] if in_ids else running(*totals)
+    got = judged([*told, *closing(said)], most)
+    if got.tokens is not None:
+        assert got.tokens == said <= most + 1
+        assert got.tokens >= 0.9 * len(steps)
+    if got.chunk_tokens is not None:
+        assert got.chunk_tokens == steps
+        assert min(steps) >= 1
+        assert got.tokens in (None, sum(steps), sum(steps) + 1)
+    if got.exact:
+        assert said in (sum(steps), sum(steps) + 1)
