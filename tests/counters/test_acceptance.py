@@ -44,3 +44,37 @@ def test_b6_nothing_drafted_has_no_rate() -> None:
     acceptance = judge(Speculation(drafts=0, draft_tokens=0, accepted_tokens=0, positions=[0, 0]))
     assert acceptance.status == "not_exercised"
     assert acceptance.acceptance_rate is None
+
+
+@pytest.mark.parametrize(
+    ("positions", "gaps", "word"),
+    [
+        ([50, 84, 46], frozenset(), "position 1 was accepted more often (0.840) than position 0"),
+        ([80, 40, 60], frozenset(), "position 2 was accepted more often (0.600) than position 1"),
+        ([0, 80, 54, 46], frozenset({0}), "begin at 1"),
+        ([80, 50, 30], frozenset(), "differs from 1 + the sum"),
+    ],
+)
+def test_b3_positions_that_cannot_be_are_not_given(positions: list[float], gaps: frozenset[int], word: str) -> None:
+    acceptance = judge(
+        Speculation(drafts=100, draft_tokens=400, accepted_tokens=180, positions=positions, gaps=gaps),
+    )
+    assert (acceptance.status, acceptance.per_position) == ("measured", [])
+    assert acceptance.acceptance_length == pytest.approx(2.8)
+    (finding,) = acceptance.findings
+    assert finding.code == "acceptance_selfcheck"
+    assert word in finding.message
+
+
+def test_b9_a_gap_within_the_positions_is_no_order_of_them() -> None:
+    acceptance = judge(
+        Speculation(drafts=100, draft_tokens=400, accepted_tokens=180, positions=[90, 60, 0, 30], gaps=frozenset({2})),
+    )
+    assert acceptance.per_position == pytest.approx([0.9, 0.6, 0, 0.3])
+    assert acceptance.findings == []
+
+
+def test_b6_accepted_tokens_alone_are_not_nothing_drafted() -> None:
+    acceptance = judge(Speculation(drafts=None, draft_tokens=None, accepted_tokens=180))
+    assert acceptance.status == "measured"
+    assert (acceptance.acceptance_rate, acceptance.acceptance_length) == (None, None)

@@ -31,6 +31,9 @@ class Chunk:
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     completion_tokens: int | None = None
+    total_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    """Tokens of thought, which are a part of the completion's."""
     error: str | None = None
 
 
@@ -93,6 +96,10 @@ def _usage(chunk: Chunk, made: dict[str, Any]) -> None:
     if isinstance(usage, dict):
         chunk.prompt_tokens = _count(usage.get("prompt_tokens"))
         chunk.completion_tokens = _count(usage.get("completion_tokens"))
+        chunk.total_tokens = _count(usage.get("total_tokens"))
+        thought = usage.get("completion_tokens_details")
+        if isinstance(thought, dict):
+            chunk.reasoning_tokens = _count(thought.get("reasoning_tokens"))
         details = usage.get("prompt_tokens_details")
         if isinstance(details, dict):
             chunk.cached_tokens = _count(details.get("cached_tokens"))

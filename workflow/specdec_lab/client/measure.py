@@ -30,7 +30,7 @@ from .plainchunk import KnownTexts
 from .pool import Pool
 from .proof import prove
 from .reactor import Reactor
-from .request import Endpoint, body, wires
+from .request import Endpoint, body, cap, wires
 from .stream import row
 from .transport import RecordingTransport
 
@@ -135,10 +135,16 @@ class Client:
 
         def digest(exchange: Exchange) -> None:
             nonlocal tokens
-            wanted = int(bodies[exchange.number]["max_tokens"]) if ignore_eos else None
+            asked = bodies[exchange.number]
             stamps = clock.arrivals(exchange)
             one = row(
-                exchange, stamps, prompts[exchange.number], started_at=offer.started_at, max_tokens=wanted, known=known
+                exchange,
+                stamps,
+                prompts[exchange.number],
+                started_at=offer.started_at,
+                max_tokens=int(asked["max_tokens"]) if ignore_eos else None,
+                cap=cap(asked),
+                known=known,
             )
             made[exchange.number] = one
             tokens += one.completion_tokens or 0

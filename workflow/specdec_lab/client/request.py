@@ -89,6 +89,12 @@ def body(
     return made
 
 
+def cap(asked: Mapping[str, Any]) -> int | None:
+    """The most tokens that a request with this body allows; None where its extra fields leave that open."""
+    most = asked.get("max_tokens")
+    return most if type(most) is int and "max_completion_tokens" not in asked else None
+
+
 def wire(request: httpx.Request) -> bytes:
     """The bytes of a request on an HTTP/1.1 connection."""
     lines = [request.method.encode(), b" ", request.url.raw_path, b" HTTP/1.1\r\n"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 from .. import quantities
 from ..records.base import plain_text
 from ..records.cell import Row
 from ..records.prompt import Prompt
+from . import counts
 from .chunk import BadChunk, Chunk, error_text, parse
 from .exchange import Exchange
 from .plainchunk import KnownTexts, PlainChunks, Reads
@@ -37,7 +38,7 @@ NOTES: dict[str, str] = {
     "held_open": "[DONE] came, the end of the response did not",
     "no_finish_reason": "[DONE], but no finish reason",
     "no_usage": "the server counted no tokens",
-    "usage_contradicts": "the server's count fell, or was 0 although a text came: no count is taken from it",
+    **counts.NOTES,
     "buffered": "the tokens arrived all at once: no decode rate",
     "short": "ended before max_tokens although the end token was to be ignored",
     "surrogates": "the text held half a character, which cannot be written; it became U+FFFD",
@@ -69,6 +70,10 @@ class Transcript:
     """The last count that came."""
     most_tokens: int = 0
     """The highest count that came."""
+    total_tokens: int | None = None
+    """What the usage with the last count says of prompt and answer together."""
+    reasoning_tokens: int | None = None
+    """The same, of the thoughts."""
     done: bool = False
     error: str | None = None
     bad: str | None = None
@@ -170,6 +175,7 @@ class Transcript:
         if chunk.completion_tokens is not None:
             self.completion_tokens = chunk.completion_tokens
             self.most_tokens = max(self.most_tokens, chunk.completion_tokens)
+            self.total_tokens, self.reasoning_tokens = chunk.total_tokens, chunk.reasoning_tokens
         if chunk.finish_reason is not None:
             self.finish_reason = chunk.finish_reason
         if chunk.generated:
@@ -196,22 +202,6 @@ class Transcript:
         """
         last = self.completion_tokens
         return None if last is None or last < self.most_tokens or (last == 0 and self.arrivals) else last
-
-    def chunk_tokens(self) -> list[int] | None:
-        """Tokens in each arrival, from token ids or else from running usage; None when the server does not say.
-
-        Running usage counts only if every arrival has it, it starts at one or more and never falls; a server that puts
-        the total on a single chunk is thus not mistaken for one that counts along.
-        """
-        if not self.arrivals:
-            return None
-        if len(self.token_ids) == len(self.arrivals):
-            return self.token_ids
-        running = self.running
-        if len(running) < len(self.arrivals) or len(running) < 2 or running[0] < 1:
-            return None
-        steps = [running[0], *(later - earlier for earlier, later in pairwise(running))]
-        return steps if min(steps) >= 0 and running[-1] > running[0] else None
 
 
 def _one_event(piece: bytes) -> bool:
@@ -267,20 +257,22 @@ def row(
     *,
     started_at: float,
     max_tokens: int | None,
+    cap: int | None = None,
     known: KnownTexts | None = None,
 ) -> Row:
     """The row of one exchange. `stamps`: when each read arrived; `started_at`: the cell's start on the same clock.
 
     `max_tokens`: the length that an answer must have when the end token is ignored; None when it may stop by itself.
+    `cap`: the most tokens that the request allowed; None when that is not known.
     """
     read = transcript(exchange, stamps, known)
     reason, message = _failure(exchange, read)
     sent = exchange.sent_at
     arrivals = [at - sent for at in read.arrivals]
-    tokens, counted = read.chunk_tokens(), read.counted()
-    decode = quantities.decode_tok_s(counted, arrivals, tokens)
+    counted = counts.judged(read, cap)
+    decode = quantities.decode_tok_s(counted.tokens, arrivals, counted.chunk_tokens) if counted.timeable else None
     answer, reasoning, called = joined(read.answer), joined(read.reasoning), joined(read.calls.parts())
-    notes = _notes(exchange, read, arrivals, max_tokens)
+    notes = _notes(exchange, read, arrivals, counted, max_tokens)
     if "\ufffd" in answer and not any("\ufffd" in part for part in read.answer):
         notes.append("surrogates")
     return Row(
@@ -294,19 +286,19 @@ def row(
         scheduled_s=exchange.scheduled_at - started_at if exchange.scheduled_at is not None else None,
         prompt_tokens=read.prompt_tokens,
         cached_tokens=read.cached_tokens,
-        completion_tokens=counted,
+        completion_tokens=counted.tokens,
         finish_reason=None if read.finish_reason is None else plain_text(read.finish_reason),
         ttft_s=arrivals[0] if arrivals else None,
         first_answer_s=read.first_answer - sent if read.first_answer is not None else None,
         e2e_s=arrivals[-1] if arrivals else None,
         decode_tok_s=decode,
-        decode_exact=None if decode is None else tokens is not None,
+        decode_exact=None if decode is None else counted.exact,
         tpot_s=quantities.tpot_s(decode),
         text=answer,
         reasoning=reasoning or None,
         tool_calls=called or None,
         arrivals=arrivals,
-        chunk_tokens=tokens,
+        chunk_tokens=counted.chunk_tokens,
     )
 
 
@@ -362,7 +354,9 @@ def _refusal(exchange: Exchange) -> str:
     return text[:2000]
 
 
-def _notes(exchange: Exchange, read: Transcript, arrivals: list[float], max_tokens: int | None) -> list[str]:
+def _notes(
+    exchange: Exchange, read: Transcript, arrivals: list[float], counted: counts.Counts, max_tokens: int | None
+) -> list[str]:
     notes = []
     if read.finish_reason is not None and not read.done:
         notes.append("no_done")
@@ -372,11 +366,9 @@ def _notes(exchange: Exchange, read: Transcript, arrivals: list[float], max_toke
         notes.append("no_finish_reason")
     if read.arrivals and read.completion_tokens is None:
         notes.append("no_usage")
-    count = read.counted()
-    if read.completion_tokens is not None and count is None:
-        notes.append("usage_contradicts")
+    notes += counted.notes
     if quantities.buffered(arrivals):
         notes.append("buffered")
-    if max_tokens is not None and count is not None and count < max_tokens:
+    if max_tokens is not None and counted.tokens is not None and counted.tokens < max_tokens:
         notes.append("short")
     return notes

@@ -3,7 +3,8 @@
 - acceptance rate = accepted / drafted tokens
 - acceptance length = 1 + accepted / drafts: tokens per target pass, the bonus token included
 - per position = accepted at that draft position / drafts
-- self-check: acceptance length = 1 + the sum of the positions' rates
+- self-check: acceptance length = 1 + the sum of the positions' rates, and no position is accepted more often than one
+  before it, since a draft is accepted from its start; positions that fail it are not given
 
 Where an engine counts verification passes only (SGLang), acceptance length = generated tokens / verification passes,
 a close upper estimate: each request's first token comes from its prefill, not from a pass.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from ..records.base import Finding
 from ..records.cell import Acceptance
@@ -37,7 +39,9 @@ class Speculation:
     verify_calls: float | None = None
     generation_tokens: float | None = None
     positions: list[float] = field(default_factory=list)
-    """Accepted tokens at each draft position, in order."""
+    """Accepted tokens at each draft position, in order; empty when they are not known."""
+    gaps: frozenset[int] = frozenset()
+    """Positions below the last one that the server shows nothing of; they stand in `positions` as 0 (case B9)."""
 
 
 def judge(spec: Speculation) -> Acceptance:
@@ -61,7 +65,7 @@ def judge(spec: Speculation) -> Acceptance:
             hint="Check what this engine version counts as drafted; keep the scrapes with the result.",
         )
         return Acceptance(status="invalid", **counts, findings=[finding])
-    if not spec.drafts and not spec.draft_tokens:
+    if 0 in (spec.drafts, spec.draft_tokens):
         return Acceptance(status="not_exercised", **counts, findings=[_nothing_drafted()])
     rate = None
     if spec.draft_tokens and spec.accepted_tokens is not None:
@@ -72,13 +76,14 @@ def judge(spec: Speculation) -> Acceptance:
         per_position = [value / spec.drafts for value in spec.positions]
         if spec.accepted_tokens is not None:
             length = 1 + spec.accepted_tokens / spec.drafts
+    doubts = _selfcheck(length, per_position, spec.gaps)
     return Acceptance(
         status="measured",
         **counts,
         acceptance_rate=rate,
         acceptance_length=length,
-        per_position=per_position,
-        findings=_selfcheck(length, per_position),
+        per_position=[] if doubts else per_position,
+        findings=doubts,
     )
 
 
@@ -96,17 +101,30 @@ def _contradictions(spec: Speculation) -> list[str]:
     return wrong
 
 
-def _selfcheck(length: float | None, per_position: list[float]) -> list[Finding]:
-    if length is None or not per_position:
+def _selfcheck(length: float | None, per_position: list[float], gaps: frozenset[int]) -> list[Finding]:
+    """What speaks against the positions. Each is one that must not be shown as a number."""
+    if not per_position:
         return []
+    wrong = []
+    if 0 in gaps:
+        first = next(place for place in range(len(per_position)) if place not in gaps)
+        wrong.append(f"the positions begin at {first}, so which is the first drafted token is not known")
+    shown = [(place, rate) for place, rate in enumerate(per_position) if place not in gaps]
+    for (earlier, before), (later, rate) in pairwise(shown):
+        if rate > before:
+            wrong.append(
+                f"position {later} was accepted more often ({rate:.3f}) than position {earlier} ({before:.3f})"
+            )
     expected = 1 + math.fsum(per_position)
-    if abs(expected - length) <= _SELFCHECK_TOLERANCE * max(1.0, length):
+    if length is not None and abs(expected - length) > _SELFCHECK_TOLERANCE * max(1.0, length):
+        wrong.append(f"acceptance length {length:.3f} differs from 1 + the sum of the positions, {expected:.3f}")
+    if not wrong:
         return []
     return [
         Finding(
             code="acceptance_selfcheck",
             severity="warn",
-            message=f"Acceptance length {length:.3f} differs from 1 + the sum of the positions, {expected:.3f}.",
+            message=f"The acceptance per position is not given: {'; '.join(wrong)}.",
             hint="A position may be missing from the scrape, or the counters were read while they moved.",
         )
     ]

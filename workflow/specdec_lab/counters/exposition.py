@@ -7,6 +7,7 @@ one, reported, and the rest is read (case B9: an unreadable line is reported, ne
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -27,6 +28,10 @@ class BadLine:
     text: str
     why: str
 
+    def about(self, name: str) -> bool:
+        """Whether it is a line of this counter, under either form of its name, and not of one whose name is longer."""
+        return re.match(rf"{re.escape(name.removesuffix('_total'))}(_total)?(?![\w:])", self.text) is not None
+
 
 @dataclass(frozen=True)
 class Exposition:
@@ -36,11 +41,19 @@ class Exposition:
     bad_lines: tuple[BadLine, ...] = ()
     conflicts: tuple[str, ...] = field(default=())
     """Sample names for which the same label set came twice with different values."""
+    written_as: str | None = None
+    """`gzip` or `UTF-16` when the text is that and so holds nothing that can be read."""
 
     def counter(self, name: str) -> dict[Labels, float]:
         """The counter's series under either form of its name; `x_total` wins where both are there (case B1)."""
         base = name.removesuffix("_total")
         return dict(self.scalars.get(f"{base}_total") or self.scalars.get(base, {}))
+
+    def forms_differ(self, name: str) -> bool:
+        """Whether `x` and `x_total` are both there and do not say the same."""
+        base = name.removesuffix("_total")
+        bare, full = self.scalars.get(base), self.scalars.get(f"{base}_total")
+        return bare is not None and full is not None and bare != full
 
     def created(self, name: str) -> Series:
         """When each series of the counter began, as Unix time; empty when the server does not say (case B2)."""
@@ -68,7 +81,9 @@ def parse(text: str) -> Exposition:
             if series.get(labels, sample.value) != sample.value:
                 conflicts.append(sample.name)
             series[labels] = max(sample.value, series.get(labels, sample.value))
-    return Exposition(scalars, tuple(sorted(bad, key=lambda line: line.number)), tuple(dict.fromkeys(conflicts)))
+    return Exposition(
+        scalars, tuple(sorted(bad, key=lambda line: line.number)), tuple(dict.fromkeys(conflicts)), _written_as(text)
+    )
 
 
 def _families(text: str) -> tuple[list[Metric], list[BadLine]]:
@@ -97,9 +112,16 @@ def _families_by_line(text: str) -> tuple[list[Metric], list[BadLine]]:
 
 def _locate(text: str, name: str, why: str) -> BadLine:
     for number, line in enumerate(text.split("\n"), start=1):
-        if line.startswith(name) and line.rstrip().lower().endswith(("nan", "inf")):
+        if line.startswith((f"{name}{{", f"{name} ", f"{name}\t")) and line.rstrip().lower().endswith(("nan", "inf")):
             return BadLine(number, line.strip()[:200], why)
     return BadLine(0, name, why)
+
+
+def _written_as(text: str) -> str | None:
+    """What a text that holds no metrics is instead, if it is one of the two that a saved scrape may be; else None."""
+    if text.startswith(("\x1f\x8b", "\x1f\ufffd")):
+        return "gzip"
+    return "UTF-16" if text.count("\x00") > len(text) // 4 else None
 
 
 def total(series: Series) -> float | None:

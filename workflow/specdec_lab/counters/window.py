@@ -6,20 +6,25 @@ Delta per series, then the sum over series. A restart in between makes every del
 from __future__ import annotations
 
 import difflib
-import math
-from dataclasses import dataclass, field
 
 from ..records.base import Finding
 from ..records.cell import Acceptance, CounterWindow
 from .acceptance import Speculation, judge
-from .exposition import BadLine, Exposition, Labels, names_of, parse
+from .exposition import BadLine, Exposition, names_of, parse
 from .names import MetricNames
+from .reading import CLOCK_TOLERANCE_S, Reading
 from .scrape import Settled
 
 _REPORTED_BAD_LINES = 10
 _SPECULATION = ("drafts", "draft_tokens", "accepted_tokens", "verify_calls")
 _DRAFTING = (*_SPECULATION, "accepted_per_position")
 """Everything that an acceptance is made of."""
+_RATED = {
+    "drafts": "acceptance length",
+    "draft_tokens": "acceptance rate",
+    "accepted_tokens": "acceptance rate or length",
+}
+"""The counters that an acceptance is divided from, and what cannot be had without each."""
 _QUANTITIES = (
     "prompt_tokens",
     "generation_tokens",
@@ -28,73 +33,18 @@ _QUANTITIES = (
     "prefix_cache_hits",
     "preemptions",
 )
-_CLOCK_TOLERANCE_S = 0.01
-"""Start times are constants of a process; only their printing may round."""
-
-
-@dataclass
-class _Reading:
-    """Both ends of the window, and what was remarked while reading them."""
-
-    before: Exposition
-    after: Exposition
-    findings: list[Finding] = field(default_factory=list)
-    restarts: list[str] = field(default_factory=list)
-    deltas: dict[str, float] = field(default_factory=dict)
-
-    def remark(self, code: str, message: str, hint: str = "", severity: str = "warn") -> None:
-        self.findings.append(Finding(code=code, severity=severity, message=message, hint=hint))
-
-    def by_series(self, name: str) -> dict[Labels, float] | None:
-        """Delta of each series of one counter; None when neither scrape has it. Resets are noted, not hidden."""
-        before, after = self.before.counter(name), self.after.counter(name)
-        if not before and not after:
-            return None
-        for labels, value in before.items():
-            if labels not in after:
-                self.restarts.append(f"{_named(name, labels)} is gone from the second scrape")
-            elif after[labels] < value:
-                self.restarts.append(f"{_named(name, labels)} fell from {value:g} to {after[labels]:g}")
-        started = self.before.created(name)
-        for labels, since in self.after.created(name).items():
-            if labels in started and abs(since - started[labels]) > _CLOCK_TOLERANCE_S:
-                self.restarts.append(f"{_named(name, labels)} was created anew within the window")
-        return {labels: value - before.get(labels, 0.0) for labels, value in after.items()}
-
-    def delta(self, aliases: tuple[str, ...]) -> float | None:
-        """Delta of one quantity, under whichever of its names the server has; aliases are never added up (case B8)."""
-        found: dict[str, float] = {}
-        for name in aliases:
-            series = self.by_series(name)
-            if series is not None:
-                found[name] = math.fsum(series.values())
-        if not found:
-            return None
-        if len(set(found.values())) > 1:
-            listed = ", ".join(f"{name} +{value:g}" for name, value in found.items())
-            self.remark(
-                "aliases_disagree",
-                f"Names of the same counter moved differently: {listed}. The largest is used.",
-                "Check which of these names the engine's version still serves.",
-            )
-        name = max(found, key=lambda n: found[n])
-        self.deltas[name] = found[name]
-        return found[name]
-
-    def positions(self, aliases: tuple[str, ...]) -> list[float]:
-        """Accepted tokens by draft position in numeric order, gaps as 0, summed over engines (cases B3, B9)."""
-        best: dict[int, float] = {}
-        for name in aliases:
-            by_position: dict[int, float] = {}
-            for labels, value in (self.by_series(name) or {}).items():
-                label = dict(labels).get("position", "")
-                if not (label.isascii() and label.isdigit()):
-                    self.remark("unreadable_line", f"{_named(name, labels)} has no numeric position; it was left out.")
-                    continue
-                by_position[int(label)] = by_position.get(int(label), 0.0) + value
-            if sum(by_position.values()) >= sum(best.values()) and by_position:
-                best = by_position
-        return [best.get(place, 0.0) for place in range(max(best, default=-1) + 1)]
+_BESIDE = {
+    "drafts": ("draft_tokens", "accepted_tokens"),
+    "draft_tokens": ("drafts", "accepted_tokens"),
+    "accepted_tokens": ("drafts", "draft_tokens"),
+    "accepted_per_position": ("drafts", "draft_tokens", "accepted_tokens"),
+    "prompt_tokens": ("generation_tokens", "requests_finished", "drafts", "draft_tokens", "verify_calls"),
+    "generation_tokens": ("prompt_tokens", "requests_finished", "drafts", "draft_tokens", "verify_calls"),
+    "requests_finished": ("prompt_tokens", "generation_tokens"),
+    "prefix_cache_queries": ("prefix_cache_hits",),
+    "prefix_cache_hits": ("prefix_cache_queries",),
+}
+"""What a server that shows these above 0 must show as well. Other counters may come with their first event only."""
 
 
 def window(before: str, after: str, names: MetricNames, *, speculative: bool) -> CounterWindow:
@@ -104,14 +54,14 @@ def window(before: str, after: str, names: MetricNames, *, speculative: bool) ->
     mode is meant to be; it decides whether missing speculation counters are as expected or an error (case B6). Never
     raises on what a server may send: everything odd becomes a finding, and a quantity that is not there is None.
     """
-    reading = _Reading(parse(before), parse(after))
+    reading = Reading(parse(before), parse(after))
     ours, others = _unreadable(reading, names)
     reading.findings = ours
-    spec = {name: reading.delta(getattr(names, name)) for name in _SPECULATION}
-    positions = reading.positions(names.accepted_per_position)
+    spec = {name: reading.delta(getattr(names, name), _beside(names, name)) for name in _SPECULATION}
+    positions = reading.positions(names.accepted_per_position, _beside(names, "accepted_per_position"))
     # What was remarked so far throws doubt on the acceptance, and on it alone.
     of_drafts, reading.findings = reading.findings, others
-    values = {name: reading.delta(getattr(names, name)) for name in _QUANTITIES}
+    values = {name: reading.delta(getattr(names, name), _beside(names, name)) for name in _QUANTITIES}
     for other in names.others:
         reading.delta((other,))
     _check_process(reading, names)
@@ -161,10 +111,10 @@ def unavailable(*, speculative: bool) -> CounterWindow:
 
 
 def _acceptance(
-    reading: _Reading,
+    reading: Reading,
     names: MetricNames,
     spec: dict[str, float | None],
-    positions: list[float],
+    positions: dict[int, float],
     generated: float | None,
     *,
     speculative: bool,
@@ -172,8 +122,9 @@ def _acceptance(
     if not speculative:
         return _baseline(reading, names, spec)
     if not reading.before.scalars or not reading.after.scalars:
-        end = "first" if not reading.before.scalars else "second"
-        return _invalid("scrape_empty", f"The {end} scrape holds no metrics, so there is no window.", names.off_hint)
+        end, scrape = ("first", reading.before) if not reading.before.scalars else ("second", reading.after)
+        text = f"The {end} scrape holds no metrics, so there is no window.{_written_as(scrape)}"
+        return _invalid("scrape_empty", text, names.off_hint)
     if reading.restarts:
         return _invalid(
             "server_restarted",
@@ -181,8 +132,7 @@ def _acceptance(
             "Look for a crash in the server log, or for another server behind this address. Measure the cell again.",
         )
     wanted = [name for quantity in _SPECULATION for name in getattr(names, quantity)]
-    lost = [line for line in _bad_lines(reading) if any(line.text.startswith(name) for name in wanted)]
-    lost = [line for line in lost if not any(line.text.startswith(n) for n in names.accepted_per_position)]
+    lost = [line for line in reading.bad_lines() if any(line.about(name) for name in wanted)]
     if lost:
         return _invalid("counter_unreadable", f"A speculation counter cannot be read: {lost[0].text!r}.")
     if all(value is None for value in spec.values()):
@@ -200,14 +150,38 @@ def _acceptance(
                 )
             ],
         )
-    return judge(Speculation(**spec, positions=positions, generation_tokens=generated))
+    places = range(max(positions, default=-1) + 1)
+    made = judge(
+        Speculation(
+            **spec,
+            positions=[positions.get(place, 0.0) for place in places],
+            gaps=frozenset(places) - positions.keys(),
+            generation_tokens=generated,
+        )
+    )
+    return made.model_copy(update={"findings": [*made.findings, *_untold(reading, names, spec)]})
 
 
-def _baseline(reading: _Reading, names: MetricNames, spec: dict[str, float | None]) -> Acceptance:
+def _untold(reading: Reading, names: MetricNames, spec: dict[str, float | None]) -> list[Finding]:
+    """Which of the drafts' counters are missing or unknown, and what is not given for it."""
+    found = []
+    if any(spec[quantity] is not None for quantity in _RATED):
+        for quantity, given in _RATED.items():
+            aliases = getattr(names, quantity)
+            if aliases and spec[quantity] is None:
+                found.append(_without(reading, quantity, aliases, f" No {given} is given."))
+    if any(name in reading.unknown for name in names.accepted_per_position):
+        text = " No acceptance per position is given."
+        found.append(_without(reading, "accepted_per_position", names.accepted_per_position, text))
+    return [one.model_copy(update={"severity": "warn"}) for one in found]
+
+
+def _baseline(reading: Reading, names: MetricNames, spec: dict[str, float | None]) -> Acceptance:
     """M19: a baseline must show no speculation. An engine that always shows the counters must not move them."""
     shown = {name: value for name, value in spec.items() if value is not None}
     moved = any(value for value in shown.values())
-    if moved or (shown and not names.always_shown):
+    there = shown or any(name in reading.unknown for quantity in spec for name in getattr(names, quantity))
+    if moved or (there and not names.always_shown):
         reading.remark(
             "speculation_in_baseline",
             "The baseline server drafted tokens within the window; it is not a baseline."
@@ -226,12 +200,12 @@ def _invalid(code: str, message: str, hint: str = "") -> Acceptance:
     return Acceptance(status="invalid", findings=[Finding(code=code, severity="error", message=message, hint=hint)])
 
 
-def _check_process(reading: _Reading, names: MetricNames) -> None:
+def _check_process(reading: Reading, names: MetricNames) -> None:
     """B4(b): a process that began within the window, however high its counters have climbed since."""
     for name in names.process_start:
         started, now = reading.before.scalars.get(name, {}), reading.after.scalars.get(name, {})
         for labels, since in now.items():
-            if labels in started and abs(since - started[labels]) > _CLOCK_TOLERANCE_S:
+            if labels in started and abs(since - started[labels]) > CLOCK_TOLERANCE_S:
                 reading.restarts.insert(0, "its process has another start time")
     if reading.restarts:
         reading.remark(
@@ -242,10 +216,10 @@ def _check_process(reading: _Reading, names: MetricNames) -> None:
         )
 
 
-def _unreadable(reading: _Reading, names: MetricNames) -> tuple[list[Finding], list[Finding]]:
+def _unreadable(reading: Reading, names: MetricNames) -> tuple[list[Finding], list[Finding]]:
     """Remarks on lines that cannot be read and series that came twice: on the drafts' counters, and on all others."""
     drafting = [name for quantity in _DRAFTING for name in getattr(names, quantity)]
-    lines = _bad_lines(reading)
+    lines = reading.bad_lines()
     ours = [line for line in lines if any(line.text.startswith(name) for name in drafting)]
     twice = list(dict.fromkeys(reading.before.conflicts + reading.after.conflicts))
     of_drafts = [name for name in twice if name.removesuffix("_total") in drafting]
@@ -273,34 +247,57 @@ def _came_twice(name: str) -> Finding:
     return Finding(code="duplicate_series", message=text)
 
 
-def _report_missing(reading: _Reading, names: MetricNames, values: dict[str, float | None]) -> None:
+def _report_missing(reading: Reading, names: MetricNames, values: dict[str, float | None]) -> None:
     """B8: say which names were looked for and what comes near them; a missing quantity is None, never 0."""
     wanted = {quantity: getattr(names, quantity) for quantity in _QUANTITIES if getattr(names, quantity)}
     if wanted and not _any_known(reading, names):
         looked = [name for aliases in wanted.values() for name in aliases]
         reading.remark(
             "no_engine_metrics",
-            f"None of this engine's counters is there; looked for {', '.join(looked)}." + _near(looked, reading),
+            f"None of this engine's counters is there; looked for {', '.join(looked)}."
+            + (_written_as(reading.after) or _near(looked, reading)),
             names.off_hint,
         )
         return
     for quantity, aliases in wanted.items():
         if values[quantity] is None:
-            reading.remark(
-                "metric_missing",
-                f"No counter for {quantity.replace('_', ' ')}; looked for {', '.join(aliases)}."
-                + _near(list(aliases), reading),
-                "If the engine has renamed it, add the new name to its table.",
-                severity="info",
-            )
+            reading.findings.append(_without(reading, quantity, aliases))
 
 
-def _any_known(reading: _Reading, names: MetricNames) -> bool:
+def _without(reading: Reading, quantity: str, aliases: tuple[str, ...], end: str = "") -> Finding:
+    """The remark on a quantity that is not known: not there under any of its names, or there and of no use."""
+    what = quantity.replace("_", " ")
+    why = next((f"{name}: {reading.unknown[name]}" for name in aliases if name in reading.unknown), None)
+    if why is not None:
+        return Finding(
+            code="metric_missing",
+            severity="info",
+            message=f"The change of {what} is unknown: {why}.{end}",
+            hint="Scrape the server again, and look whether the scrape was cut or a proxy stands before it.",
+        )
+    return Finding(
+        code="metric_missing",
+        severity="info",
+        message=f"No counter for {what}; looked for {', '.join(aliases)}.{_near(list(aliases), reading)}{end}",
+        hint="If the engine has renamed it, add the new name to its table.",
+    )
+
+
+def _written_as(scrape: Exposition) -> str:
+    """What the scrape is instead of metrics text, as a sentence; empty when that cannot be told."""
+    return f" It is {scrape.written_as}, not plain text: unpack or convert it first." if scrape.written_as else ""
+
+
+def _beside(names: MetricNames, quantity: str) -> tuple[str, ...]:
+    return tuple(name for other in _BESIDE.get(quantity, ()) for name in getattr(names, other))
+
+
+def _any_known(reading: Reading, names: MetricNames) -> bool:
     every = [n for quantity in _QUANTITIES + _SPECULATION for n in getattr(names, quantity)]
     return any(reading.after.counter(name) or reading.before.counter(name) for name in every)
 
 
-def _near(wanted: list[str], reading: _Reading) -> str:
+def _near(wanted: list[str], reading: Reading) -> str:
     """Names in the scrape that come near the wanted ones, as the end of a sentence."""
     present = {
         n.removesuffix("_total") for n in names_of([reading.before, reading.after]) if not n.endswith("_created")
@@ -314,16 +311,6 @@ def _near(wanted: list[str], reading: _Reading) -> str:
             if tail in other or difflib.SequenceMatcher(None, tail, other.rsplit(":", 1)[-1]).ratio() > 0.8:
                 near[other] = None
     return f" Near matches: {', '.join(list(near)[:5])}." if near else " Nothing comes near."
-
-
-def _bad_lines(reading: _Reading) -> list[BadLine]:
-    """Unreadable lines of both scrapes; one that is the same in both is told once."""
-    return list({line.text: line for line in reading.before.bad_lines + reading.after.bad_lines}.values())
-
-
-def _named(name: str, labels: Labels) -> str:
-    inner = ",".join(f'{key}="{value}"' for key, value in sorted(labels))
-    return f"{name}{{{inner}}}" if inner else name
 
 
 def _whole(value: float | None) -> int | None:
