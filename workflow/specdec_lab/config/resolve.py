@@ -15,7 +15,6 @@ from ..checkpoints.bundled import NAMES as BUNDLED
 from ..engines.base import Engine
 from ..records.base import Finding, canonical
 from ..records.spec import (
-    RESERVED,
     CellSpec,
     CheckpointSpec,
     Deadlines,
@@ -26,6 +25,7 @@ from ..records.spec import (
     SessionSpec,
 )
 from ..session.schedule import interleaved
+from . import body
 from .load import LoadedConfig, Problem
 from .models import LabConfig, ModeConfig
 from .simplicity import baselines, simple_first
@@ -286,7 +286,7 @@ def _cells(config: LabConfig, kinds: list[str]) -> Iterator[CellSpec]:
                 load=one,
                 requests=workload.requests,
                 warmup=workload.warmup or max(2, one.concurrency or 2),
-                max_tokens=workload.max_tokens.get(_plain(kind), workload.max_tokens.get(kind)),
+                max_tokens=workload.max_tokens.get(kind, workload.max_tokens.get(_plain(kind))),
                 ignore_eos=workload.ignore_eos,
             )
 
@@ -297,13 +297,7 @@ def _cell_problems(config: LabConfig, known: list[str]) -> Iterator[Problem]:
         if checkpoint.bundled is not None and checkpoint.bundled not in BUNDLED:
             told = f"there is no bundled model `{checkpoint.bundled}`"
             yield Problem(("checkpoints", role, "bundled"), told, f"One of: {', '.join(BUNDLED)}.")
-    for name in workload.body:
-        if name in RESERVED:
-            fix = "Leave it out: it is the client's own."
-            yield Problem(("workload", "body", name), f"a request's `{name}` may not be set here", fix)
-        elif name == "max_tokens":
-            fix = "Use `workload.max_tokens`, by kind."
-            yield Problem(("workload", "body", name), "a cap in the body would go round the prompts' own", fix)
+    yield from body.problems(config)
     there = f"They have: {', '.join(known)}."
     for index, kind in enumerate(workload.kinds or []):
         if kind not in known:
