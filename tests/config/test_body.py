@@ -1,4 +1,4 @@
-"""`workload.body` takes further fields of a request, and none that the lab sets or that changes what is counted (D5)."""
+"""`workload.body` takes further fields of a request, none that the lab sets or that changes what is counted (D5)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,13 @@ def test_every_field_that_the_client_writes_is_refused_or_its_own_options_are(tm
 
 
 def test_top_p_and_other_fields_of_a_request_are_the_users(tmp_path: Path) -> None:
-    body = {"top_p": 0.5, "top_k": 3, "stop": ["x"], "logprobs": True, "chat_template_kwargs": {"enable_thinking": False}}
+    body = {
+        "top_p": 0.5,
+        "top_k": 3,
+        "stop": ["x"],
+        "logprobs": True,
+        "chat_template_kwargs": {"enable_thinking": False},
+    }
     assert matrix(tmp_path, body).sessions["baseline"].sampling.extra == body
 
 
@@ -84,7 +90,8 @@ def test_the_counts_of_a_stream_stay_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("software", "name"), [("vllm", "return_token_ids"), ("sglang", "return_token_ids"), ("llama_cpp", "timings_per_token")]
+    ("software", "name"),
+    [("vllm", "return_token_ids"), ("sglang", "return_token_ids"), ("llama_cpp", "timings_per_token")],
 )
 def test_what_an_engine_is_asked_for_to_count_tokens_stays_on(tmp_path: Path, software: str, name: str) -> None:
     assert fix(tmp_path, {name: False}, software) == "Leave it out."

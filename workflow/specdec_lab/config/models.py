@@ -173,8 +173,8 @@ class WorkloadConfig(Block):
     )
     body: dict[str, JsonValue] = Field(
         default={},
-        description="Further request fields, the same in every mode; none that the lab sets or counts itself (temperature, "
-        "caps, `n`).",
+        description="Further request fields, the same in every mode; none that the lab sets or counts "
+        "itself (temperature, caps, `n`).",
         examples=[{"chat_template_kwargs": {"enable_thinking": False}}],
     )
 
