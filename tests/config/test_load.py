@@ -86,6 +86,32 @@ def test_what_cannot_be_meant_is_refused(faults, change, key, said):
 
 
 @pytest.mark.parametrize(
+    ("change", "key", "fix"),
+    [
+        (("speculative: {method: ngram-simple}", "speculative:"), "modes.ngram.speculative", "for a plain server take"),
+        (("speculative: {method: ngram-simple}", "speculative: ~"), "modes.ngram.speculative", "{method: ngram,"),
+        (("    speculative", "    sweep:\n    speculative"), "modes.ngram.sweep", "option with its values"),
+        (("    speculative", "    target:\n    speculative"), "modes.ngram.target", "Name a checkpoint"),
+        (("name: x", "name: x\nworkload: {prompts: }"), "workload.prompts", "JSONL"),
+        (("gpus: 0", "gpus: 0, version: "), "engine.version", "any version"),
+        (("gpus: 0", "gpus: 0, command: "), "engine.command", "own program"),
+        (("bundled: smollm2-135m-q4_1", "hub: a/b, revision: "), "checkpoints.target.revision", "first fetch"),
+    ],
+)
+def test_a_key_that_was_left_empty_is_not_taken_for_one_that_is_not_there(faults, change, key, fix):
+    assert GOOD.count(change[0]) == 1
+    found = faults(GOOD.replace(*change))
+    assert found[key][0] == "there is no value here"
+    assert fix in found[key][1]
+    assert list(found) == [key]
+
+
+def test_null_for_the_requests_of_a_cell_means_all_of_them(tmp_path):
+    (tmp_path / "c.yaml").write_text(GOOD + "workload: {requests: null, warmup: null}\n")
+    assert load_config([tmp_path / "c.yaml"]).config.workload.requests is None
+
+
+@pytest.mark.parametrize(
     ("load", "said"),
     [
         ("load: {concurrency: [1, 1]}", "stands twice"),

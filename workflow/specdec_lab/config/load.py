@@ -196,6 +196,10 @@ def _cross_checks(config: models.LabConfig) -> Iterator[Problem]:
             yield Problem(
                 ("claims", index, "mode"), f"the mode `{claim.mode}` is not defined", _choices(claim.mode, config.modes)
             )
+    yield from _left_empty(config.engine, ("engine",), _MEANT)
+    yield from _left_empty(config.workload, ("workload",), _MEANT)
+    for name, checkpoint in config.checkpoints.items():
+        yield from _left_empty(checkpoint, ("checkpoints", name), _MEANT)
     yield from _engine_checks(config)
     load = config.load
     for key in ("concurrency", "rates"):
@@ -222,6 +226,7 @@ def _mode_checks(
     name: str, mode: models.ModeConfig, config: models.LabConfig, baselines: Sequence[str]
 ) -> Iterator[Problem]:
     here: KeyPath = ("modes", name)
+    yield from _left_empty(mode, here, _MEANT)
     if mode.against is not None:
         if mode.against not in config.modes:
             yield Problem(
@@ -262,6 +267,27 @@ def _mode_checks(
             yield Problem((*here, "sweep"), "a sweep varies exactly one option", "Give one option with its values.")
     if mode.base_url is not None and config.engine.launcher != "attach":
         yield Problem((*here, "base_url"), "only `launcher: attach` uses a URL", "Remove it, or attach.")
+
+
+_MEANT = {
+    "speculative": "Write the method, such as `speculative: {method: ngram, num_speculative_tokens: 5}`; for a plain "
+    "server take the key out (`baseline: {}`).",
+    "sweep": "Write the option with its values, or take the key out.",
+    "target": "Name a checkpoint, or take the key out: the mode then serves `target`.",
+    "prompts": "Name the JSONL file, or take the key out: prompts are then generated.",
+    "version": "Write the version, or take the key out: any version is then taken.",
+    "image": "Write the image with its tag, or take the key out: the engine's usual image is then used.",
+    "command": "Write the program as a list, or take the key out: the engine's own program is then started.",
+    "revision": "Write the commit, or take the key out: the first fetch then pins one.",
+}
+"""Keys that say another thing when they are left out than somebody who wrote them can want."""
+
+
+def _left_empty(block: models.Block, here: KeyPath, meant: Mapping[str, str]) -> Iterator[Problem]:
+    """Keys that stand there without a value: they would count as left out, in silence."""
+    for key in meant:
+        if key in block.model_fields_set and getattr(block, key) is None:
+            yield Problem((*here, key), "there is no value here", meant[key])
 
 
 def _engine_checks(config: models.LabConfig) -> Iterator[Problem]:
