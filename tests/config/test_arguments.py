@@ -48,6 +48,7 @@ def refused(folder: Path, args: dict[str, object], differs: dict[str, object] | 
         ({"no_enforce_eager": True, "enforce-eager": True}, "contradict each other", "`enforce-eager: true`"),
         ({"no-enforce-eager": False}, "says no twice", "Write `enforce-eager: true`."),
         ({"--max-model-len": 1}, "is no flag's name here", "Write `max-model-len`"),
+        ({"--port": 9}, "`--port` may not stand among", "the lab sets it"),
         ({"-q": "fp8"}, "is no flag's name here", "Write `q`"),
         ({"max model len": 1}, "is no flag's name here", "Write `max-model-len`"),
         ({"max-num-seqs ": 2}, "is no flag's name here", "Write `max-num-seqs`"),

@@ -26,8 +26,9 @@ def problems(engine: Engine, server: ServerSpec, place: Callable[[str], KeyPath]
     for name, value in server.args.items():
         if value is None:
             continue
-        told = _name_fault(name, value)
-        if told is None and f"`{name}`" not in refused and _SPECULATION.match(_dashed(name)):
+        known = f"`{name}`" in refused
+        told = None if known else _name_fault(name, value)
+        if told is None and not known and _SPECULATION.match(_dashed(name)):
             fix = "Write the mode's `speculative` block: what stands here would be in every mode, the baseline too."
             told = f"`{name}` may not stand among the server's args", fix
         long = _long(engine, server, name)
@@ -67,7 +68,7 @@ def _twice(other: str | None, name: str, long: str) -> tuple[str, str] | None:
         return f"`{other}` and `{name}` contradict each other", f"Keep one: `{plain}: true` or `{plain}: false`."
     return (
         f"`{other}` and `{name}` are one flag",
-        f"Keep one of them; `differs.args` replaces what is spelled `{other}`.",
+        f"Keep one of them; a mode's `differs.args` replaces what is spelled `{other}`.",
     )
 
 
