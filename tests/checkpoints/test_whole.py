@@ -45,6 +45,20 @@ WHOLE: dict[str, dict[str, bytes]] = {
         "pytorch_model.bin.index.json": BIN_INDEX,
     },
     "a folder in it": {**CONFIG, "sub/model.safetensors": safetensors()},
+    "others of which only a pointer is here": {
+        **CONFIG,
+        "model.safetensors": safetensors(),
+        "pytorch_model.bin": POINTER,
+        "picture.png": POINTER,
+        "original/consolidated.00.pth": POINTER,
+    },
+    "one that no index names": {
+        **CONFIG,
+        "model.safetensors.index.json": INDEX,
+        **dict.fromkeys(SHARDS, safetensors()),
+        "consolidated.safetensors": POINTER,
+    },
+    "a page for people": {**CONFIG, "model.safetensors": safetensors(), "index.html": b"<!DOCTYPE html>"},
     "gguf": {"model.gguf": b"GGUF"},
     "gguf in parts": {f"m-0000{n}-of-00002.gguf": b"GGUF" for n in (1, 2)},
 }
@@ -89,6 +103,11 @@ BROKEN: dict[str, tuple[dict[str, bytes], str, str]] = {
     ),
     "a copy that broke off in its header": ({"model.safetensors": safetensors()[:20]}, "its beginning only", "anew"),
     "a web page": ({"model.safetensors": b"<!DOCTYPE html><html>"}, "is a web page", "login"),
+    "a web page for the tokenizer": (
+        {"tokenizer.json": b"<html>", "model.safetensors": safetensors()},
+        "tokenizer.json is a web page",
+        "anew",
+    ),
     "an empty file": ({"model.gguf": b""}, "model.gguf is empty", "anew"),
     "one of two parts": ({"m-00001-of-00002.gguf": b"GGUF"}, "m-00002-of-00002.gguf is missing", "all parts"),
 }

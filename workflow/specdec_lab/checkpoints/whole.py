@@ -11,7 +11,10 @@ import struct
 from collections.abc import Iterable
 from pathlib import Path
 
-WEIGHTS = ("*.safetensors", "*.gguf", "*.bin", "*.pt", "*.pth")
+WEIGHTS = ("*.safetensors", "*.gguf", "*.bin", "*.pt", "*.pth", "*.ckpt", "*.npz", "*.tensors", "*.engine")
+"""Formats of weights, in the order in which servers choose among them."""
+_READ = (".json", ".model", ".txt", ".jinja")
+"""What a server reads beside them."""
 _INDEXES = (".safetensors.index.json", ".bin.index.json")
 _POINTER = b"version https://git-lfs.github.com/spec/"
 _PAGE = re.compile(rb"\s*<(!doctype|html|\?xml|head|body)", re.IGNORECASE)
@@ -39,18 +42,17 @@ def _fault(path: Path) -> Fault | None:
         if not file.exists():
             told = f"{file.name} is a link to {file.readlink()}, which is not there"
             return told, "copy the files themselves (`cp -L`, `rsync -L`), or fetch them anew"
-    weights = sorted({file for pattern in WEIGHTS for file in path.rglob(pattern) if _counts(file, path)})
+    named = _indexed(path)
+    if isinstance(named, tuple):
+        return named
+    weights = _served(path, named)
+    read = [file for file in files if file.suffix in _READ and file.is_file()]
     return (
-        _missing_shard(path)
-        or _first(_stand_in(file) for file in files if file.is_file())
+        _first(_stand_in(file) for file in read)
         or (None if weights else _no_weights(path, files))
         or _first(_file_fault(file) for file in weights)
         or _first(_missing_part(file) for file in weights)
     )
-
-
-def _counts(file: Path, folder: Path) -> bool:
-    return file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts)
 
 
 def _first(faults: Iterable[Fault | None]) -> Fault | None:
@@ -59,25 +61,41 @@ def _first(faults: Iterable[Fault | None]) -> Fault | None:
 
 def _no_weights(path: Path, files: list[Path]) -> Fault:
     there = f"only {', '.join(file.name for file in files[:5])}" if files else "nothing"
-    return f"there are no weights in {path}: {there}", f"fetch the files of weights too ({', '.join(WEIGHTS)})"
+    return f"there are no weights in {path}: {there}", "fetch the files of weights too, such as *.safetensors or *.gguf"
 
 
-def _missing_shard(path: Path) -> Fault | None:
-    """A file of weights that an index names. An index of other weights than those that are here counts for nothing."""
+def _served(path: Path, named: set[str]) -> list[Path]:
+    """The files that a server would load: one format, at the top if any is there; others may be what they are."""
+    for found in (path.glob, path.rglob):
+        for pattern in WEIGHTS:
+            files = sorted(file for file in found(pattern) if _counts(file, path))
+            if files:
+                return [file for file in files if file.name in named] or files
+    return []
+
+
+def _counts(file: Path, folder: Path) -> bool:
+    return file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+
+
+def _indexed(path: Path) -> set[str] | Fault:
+    """The files of weights that an index names; a Fault if one is missing. An index of a format that is not here, where
+    another one is, counts for nothing."""
+    all_named: set[str] = set()
     for end in _INDEXES:
-        beside = any(path.glob("*.safetensors"))
+        if end == ".bin.index.json" and any(path.glob("*.safetensors")):
+            continue
         for index in sorted(path.glob(f"*{end}")):
-            if end == ".bin.index.json" and beside:
-                continue
             try:
                 named = {str(name) for name in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()}
-            except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            except (ValueError, KeyError, TypeError, AttributeError):
                 return _stand_in(index) or (f"{index.name} cannot be read", "fetch it anew")
             missing = sorted(name for name in named if not (path / name).exists())
             if missing:
                 more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
                 return f"{missing[0]}{more} of {len(named)} files of weights is missing", "fetch what is missing"
-    return None
+            all_named |= named
+    return all_named
 
 
 def _missing_part(file: Path) -> Fault | None:
