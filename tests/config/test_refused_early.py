@@ -158,6 +158,12 @@ def test_requests_that_cannot_fit_into_the_context_are_refused_with_what_would_d
     assert "mine.yaml:3:" in told
 
 
+@pytest.mark.parametrize(("caps", "named"), [("code: 50", "`code`"), ("code: 50, code_ctx9000: 40", "`code_ctx9000`")])
+def test_the_cap_to_lower_is_the_one_that_holds(tmp_path: Path, caps: str, named: str) -> None:
+    more = f"workload: {{kinds: [code], context_tokens: [9000], max_tokens: {{{caps}}}}}\n"
+    assert f"lower workload.max_tokens for {named}." in refusal(tmp_path, with_context("ctx-size: 4096", more))
+
+
 def test_requests_that_may_not_fit_are_remarked_and_those_that_fit_are_not(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     kinds = "workload: {kinds: [code]}\n"
