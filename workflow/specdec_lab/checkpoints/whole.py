@@ -49,7 +49,7 @@ def _fault(path: Path) -> Fault | None:
     read = [file for file in files if file.suffix in _READ and file.is_file()]
     return (
         _first(_stand_in(file) for file in read)
-        or (None if weights else _no_weights(path, files))
+        or (None if weights else _no_weights(files))
         or _first(_file_fault(file) for file in weights)
         or _first(_missing_part(file) for file in weights)
     )
@@ -59,9 +59,9 @@ def _first(faults: Iterable[Fault | None]) -> Fault | None:
     return next((one for one in faults if one is not None), None)
 
 
-def _no_weights(path: Path, files: list[Path]) -> Fault:
-    there = f"only {', '.join(file.name for file in files[:5])}" if files else "nothing"
-    return f"there are no weights in {path}: {there}", "fetch the files of weights too, such as *.safetensors or *.gguf"
+def _no_weights(files: list[Path]) -> Fault:
+    there = f", only {', '.join(file.name for file in files[:5])}" if files else ", nor anything else"
+    return f"there are no weights in it{there}", "fetch the files of weights too, such as *.safetensors or *.gguf"
 
 
 def _served(path: Path, named: set[str]) -> list[Path]:
