@@ -57,6 +57,9 @@ def test_program_and_paths_are_refused_together_each_at_its_line(lab: Lab) -> No
 def test_only_what_is_going_to_run_is_asked_for(lab: Lab, tmp_path: Path) -> None:
     lab.require_here([("resolve", {}), ("prompts", {}), ("compare", {})], servers_here=True)
     (tmp_path / "target").mkdir()
+    with pytest.raises(UserError, match=r"^checkpoints\.target\.path: .* there are no weights"):
+        lab.require_here(SESSIONS[:2], servers_here=False)
+    (tmp_path / "target" / "model.gguf").write_bytes(b"GGUF")
     lab.require_here(SESSIONS[:2], servers_here=False)
     lab.require_here([("checkpoint", {"checkpoint": "target"})], servers_here=True)
     with pytest.raises(UserError, match=r"^checkpoints\.draft\.path: "):

@@ -87,6 +87,69 @@ def test_a_head_smaller_inside_but_made_for_the_targets_states_fits(tmp_path):
     require_compatible(HEAD, {"target": target, "draft": head})
 
 
+def fits(folder, hidden, config, shape) -> str:
+    """What is said against a head with this `fc`; empty if nothing is."""
+    target = model(folder / "t", config={"hidden_size": hidden, "vocab_size": 100})
+    head = model(folder / "h", config={"vocab_size": 100, **config}, shapes={"fc.weight": shape})
+    try:
+        require_compatible(HEAD, {"target": target, "draft": head})
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+EAGLE3 = {"architectures": ["LlamaForCausalLMEagle3"]}
+FOUR = {"eagle_aux_hidden_state_layer_ids": [1, 9, 17, 25]}
+
+
+@pytest.mark.parametrize("hidden", [1536, 3072, 4096])
+@pytest.mark.parametrize(
+    ("joined", "more"),
+    [
+        (2, {}),
+        (2, {"architectures": ["EagleLlamaForCausalLM"]}),
+        (2, {"speculators_model_type": "eagle"}),
+        (3, {}),
+        (3, EAGLE3),
+        (3, {"architectures": ["Eagle3LlamaForCausalLM"]}),
+        (3, {"speculators_model_type": "eagle3"}),
+        (4, {}),
+        (4, {**EAGLE3, **FOUR}),
+        (4, {**EAGLE3, "eagle_config": FOUR}),
+    ],
+)
+def test_heads_of_every_kind_fit_the_size_that_they_were_made_for(tmp_path, hidden, joined, more):
+    assert fits(tmp_path, hidden, {"hidden_size": hidden, **more}, [hidden, joined * hidden]) == ""
+
+
+@pytest.mark.parametrize(
+    ("hidden", "config", "shape", "said"),
+    [
+        (2048, {"hidden_size": 4096}, [4096, 12288], "states of 4096 numbers, the target's have 2048"),
+        (4096, {"hidden_size": 3072}, [3072, 9216], "states of 3072 numbers, the target's have 4096"),
+        (4096, {"hidden_size": 3072}, [3072, 6144], "states of 3072 numbers, the target's have 4096"),
+        (3072, {"hidden_size": 4096, **FOUR}, [4096, 16384], "states of 4096 numbers, the target's have 3072"),
+        (4096, {"hidden_size": 2048, "speculators_model_type": "eagle"}, [2048, 4096], "states of 2048 numbers"),
+        (4096, {"hidden_size": 1024, "target_hidden_size": 5120}, [1024, 15360], "states of 5120 numbers"),
+        (4096, {"hidden_size": 1000}, [1000, 9000], "reads 9000 numbers at once"),
+    ],
+)
+def test_heads_that_were_surely_made_for_another_size_are_refused(tmp_path, hidden, config, shape, said):
+    assert said in fits(tmp_path, hidden, config, shape)
+
+
+@pytest.mark.parametrize(
+    ("hidden", "config", "shape"),
+    [
+        (3072, {"hidden_size": 4096}, [4096, 12288]),  # three layers of 4096, or four of 3072
+        (2048, {"hidden_size": 1024}, [1024, 10240]),  # five layers, and the config does not say how many
+        (4096, {"hidden_size": 1024, "target_hidden_size": 4096}, [1024, 12288]),
+    ],
+)
+def test_a_shape_that_can_be_read_in_two_ways_is_let_through(tmp_path, hidden, config, shape):
+    assert fits(tmp_path, hidden, config, shape) == ""
+
+
 def test_tokens_of_lists_and_damaged_files(tmp_path):
     folder = model(tmp_path / "u").path
     (folder / "tokenizer.json").write_text(

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+EMPTY = b"\x02" + b"\0" * 7 + b"{}"
+"""A file of safetensors without a tensor; what follows is not looked at."""
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 FILES = {
     "config.json": b"{}",
-    "model-1.safetensors": b"w" * 1000,
-    "model-2.safetensors": b"v" * 1000,
+    "model-1.safetensors": EMPTY + b"w" * 1000,
+    "model-2.safetensors": EMPTY + b"v" * 1000,
     "model.safetensors.index.json": json.dumps(
         {"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}
     ).encode(),
@@ -129,6 +131,14 @@ def test_c6_a_half_finished_snapshot_is_completed(hub, tmp_path):
     fetch(hub.url, tmp_path)
     next(tmp_path.rglob("model-2.safetensors")).unlink()
     assert "model-2.safetensors" in fetch(hub.url, tmp_path)["files"]
+
+
+def test_c6_a_pointer_in_the_place_of_weights_is_told_after_the_fetch(hub, tmp_path, monkeypatch):
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 16060556376\n"
+    monkeypatch.setitem(FILES, "model-2.safetensors", pointer)
+    said = fetch(hub.url, tmp_path)
+    assert said["code"] == "no_weights"
+    assert "model-2.safetensors is a pointer of Git LFS" in said["text"]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,19 @@
 """Checkpoints: one source each, paths with a digest of their bytes, the bundled model pinned (M11)."""
 
+import json
+import struct
+
 import pytest
 
 from specdec_lab import checkpoints
 from specdec_lab.records.errors import UserError
 from specdec_lab.records.spec import CheckpointSpec
+
+
+def safetensors(content: bytes) -> bytes:
+    """A file of weights with one tensor."""
+    header = json.dumps({"w": {"dtype": "U8", "shape": [len(content)], "data_offsets": [0, len(content)]}}).encode()
+    return struct.pack("<Q", len(header)) + header + content
 
 
 @pytest.mark.parametrize("given", [{}, {"path": "x", "hub": "a/b"}])
@@ -17,10 +26,10 @@ def test_the_digest_of_a_path_is_that_of_its_bytes_not_of_its_place(tmp_path, mo
     monkeypatch.setenv("SPECDEC_CACHE_DIR", str(tmp_path / "cache"))
     for name in ("a", "b"):
         (tmp_path / name / "sub").mkdir(parents=True)
-        (tmp_path / name / "sub" / "w.safetensors").write_bytes(b"weights")
+        (tmp_path / name / "sub" / "w.safetensors").write_bytes(safetensors(b"weights"))
     first, second = (checkpoints.locate(CheckpointSpec(path=str(tmp_path / name))) for name in ("a", "b"))
     assert first.digest == second.digest
-    (tmp_path / "b" / "sub" / "w.safetensors").write_bytes(b"WEIGHTS")
+    (tmp_path / "b" / "sub" / "w.safetensors").write_bytes(safetensors(b"WEIGHTS"))
     assert checkpoints.locate(CheckpointSpec(path=str(tmp_path / "b"))).digest != first.digest
 
 

@@ -86,11 +86,64 @@ def test_what_cannot_be_meant_is_refused(faults, change, key, said):
 
 
 @pytest.mark.parametrize(
+    ("change", "key", "fix"),
+    [
+        (
+            ("speculative: {method: ngram-simple}", "speculative:"),
+            "modes.ngram.speculative",
+            "plain server, a baseline",
+        ),
+        (("    speculative", "    sweep:\n    speculative"), "modes.ngram.sweep", "One option of `speculative`"),
+        (("    speculative", "    differs:\n    speculative"), "modes.ngram.differs", "Declared differences"),
+        (("name: x", "name: x\nworkload: {prompts: }"), "workload.prompts", "JSONL"),
+        (("name: x", "name: x\nworkload: {requests: }"), "workload.requests", "null: all of them"),
+        (("name: x", "name: x\nonly:"), "only", "Run only these modes"),
+        (("name: x", "name: x\ncost:"), "cost", "What a server hour costs"),
+        (("gpus: 0", "gpus: 0, version: "), "engine.version", "version that the server must report"),
+        (("gpus: 0", "gpus: "), "engine.gpus", "GPUs per server"),
+        (("bundled: smollm2-135m-q4_1", "hub: a/b, revision: "), "checkpoints.target.revision", "first fetch"),
+    ],
+)
+def test_a_key_that_was_left_empty_is_not_taken_for_one_that_is_not_there(faults, change, key, fix):
+    assert GOOD.count(change[0]) == 1
+    found = faults(GOOD.replace(*change))
+    assert found[key][0] == "there is no value here"
+    assert f"leave `{key.split('.')[-1]}` out" in found[key][1]
+    assert fix in found[key][1]
+    assert list(found) == [key]
+
+
+def test_a_written_null_and_an_empty_block_mean_what_stands_there(tmp_path):
+    text = GOOD.replace("  baseline: {}", "  baseline: {speculative: null, sweep: ~}\n  plain:")
+    (tmp_path / "c.yaml").write_text(text + "workload: {requests: null, warmup: null}\nload:\n")
+    config = load_config([tmp_path / "c.yaml"]).config
+    assert config.workload.requests is None
+    assert config.modes["plain"] == config.modes["baseline"]
+
+
+def test_every_key_written_out_is_read_again(tmp_path):
+    (tmp_path / "c.yaml").write_text(GOOD)
+    config = load_config([tmp_path / "c.yaml"]).config
+    (tmp_path / "d.json").write_text(config.model_dump_json())
+    assert load_config([tmp_path / "d.json"]).config == config
+
+
+def test_what_one_file_leaves_empty_another_may_fill(tmp_path):
+    (tmp_path / "a.yaml").write_text(GOOD + "workload: {prompts: }\n")
+    (tmp_path / "b.yaml").write_text("workload: {prompts: own.jsonl}\n")
+    assert load_config([tmp_path / "a.yaml", tmp_path / "b.yaml"]).config.workload.prompts == "own.jsonl"
+
+
+@pytest.mark.parametrize(
     ("load", "said"),
     [
         ("load: {concurrency: [1, 1]}", "stands twice"),
         ("load: {concurrency: [0]}", "more than 0"),
         ("load: {concurrency: []}", "no load"),
+        ("load: {rates: [0.12345671, 0.12345672]}", "have one name among the results, r0.123457"),
+        ("load: {rates: [1000000, 1000001.5]}", "1000000.0 and 1000001.5 have one name"),
+        ("workload: {kinds: [code, code]}", "stands twice"),
+        ("workload: {context_tokens: [8000, 8000]}", "stands twice"),
         ("load: {rates: [0]}", "more than 0"),
         ("decision: {concurrency: 7}", "not measured"),
         ("protocol: {baseline_replicates: 1}", "at least 2"),

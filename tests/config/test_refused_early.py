@@ -32,6 +32,33 @@ def test_fields_that_the_client_sets_are_refused_all_at_once(tmp_path: Path) -> 
     assert "mine.yaml:5" in told
 
 
+SWEEP = "  m: {speculative: {method: ngram-simple}, sweep: {ngram-simple-size-n: VALUES}}\n"
+
+
+def test_a_mode_called_placebo_beside_the_real_one_is_refused(tmp_path: Path) -> None:
+    text = f"{THREE}  placebo: {{speculative: {{method: ngram-mod}}}}\n"
+    told = refusal(tmp_path, f"{text}protocol: {{placebo: true}}\n")
+    assert told.startswith("modes.placebo: the mode that `protocol.placebo` adds is called `placebo` too")
+    path = tmp_path / "mine.yaml"
+    path.write_text(text, encoding="utf-8")
+    assert "placebo" in Lab.load([path], root=tmp_path).modes
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_mode_called_as_a_point_of_a_sweep_is_refused(tmp_path: Path, first: bool) -> None:
+    own = "  m-ngram-simple-size-n-4: {speculative: {method: ngram-mod}}\n"
+    sweep = SWEEP.replace("VALUES", "[3, 4]")
+    told = refusal(tmp_path, THREE + (own + sweep if first else sweep + own))
+    assert told.startswith("modes.m.sweep.ngram-simple-size-n[1]: ")
+    assert "Rename `m-ngram-simple-size-n-4` or `m`" in told
+
+
+@pytest.mark.parametrize(("values", "at"), [("[3, 4, 3]", 2), ('[3, "3"]', 1), ("[a b, a-b]", 1)])
+def test_two_values_of_a_sweep_with_one_name_are_refused(tmp_path: Path, values: str, at: int) -> None:
+    told = refusal(tmp_path, THREE + SWEEP.replace("VALUES", values))
+    assert told.startswith(f"modes.m.sweep.ngram-simple-size-n[{at}]: two values make the one mode `m-ngram-")
+
+
 def test_a_bundled_model_that_does_not_exist_is_told_with_those_that_do(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(CONFIG.replace("smollm2-135m-q8_0", "smollm2-360m"), encoding="utf-8")
@@ -129,6 +156,12 @@ def test_requests_that_cannot_fit_into_the_context_are_refused_with_what_would_d
     assert "modes: baseline, long, ngram" in told
     assert "faults in the config" not in told
     assert "mine.yaml:3:" in told
+
+
+@pytest.mark.parametrize(("caps", "named"), [("code: 50", "`code`"), ("code: 50, code_ctx9000: 40", "`code_ctx9000`")])
+def test_the_cap_to_lower_is_the_one_that_holds(tmp_path: Path, caps: str, named: str) -> None:
+    more = f"workload: {{kinds: [code], context_tokens: [9000], max_tokens: {{{caps}}}}}\n"
+    assert f"lower workload.max_tokens for {named}." in refusal(tmp_path, with_context("ctx-size: 4096", more))
 
 
 def test_requests_that_may_not_fit_are_remarked_and_those_that_fit_are_not(tmp_path: Path) -> None:

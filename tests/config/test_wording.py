@@ -31,6 +31,12 @@ def refused(folder: Path, text: str) -> ConfigError:
     [
         ("load: {concurrency: 1}", "must be a list, not 1", "Write `concurrency: [1]`."),
         ("load: {rates: 2.5}", "must be a list, not 2.5", "Write `rates: [2.5]`."),
+        ("load: {concurrency: 1-4}", "must be a list, not", "Write a list of whole numbers, such as `concurrency: [1,"),
+        ("load: {concurrency: '1, 4,16'}", "must be a list", "Write `concurrency: [1, 4, 16]`."),
+        ("load: {concurrency: '4'}", "must be a list", "Write `concurrency: [4]`."),
+        ("load: {concurrency: all}", "must be a list, not all", "Write a list of whole numbers"),
+        ("load: {concurrency: true}", "must be a list, not true", "Write a list of whole numbers"),
+        ("load: {rates: 1..4}", "must be a list", "Write a list of numbers, such as `rates: [2.0]`."),
         ("load: {concurrency: {a: 1}}", "must be a list", "Write for example `concurrency: [1, 4, 16]`."),
         ("only: ngram", "must be a list, not ngram", "Write `only: [ngram]`."),
         ("workload: {kinds: 'code, chat'}", "must be a list", "Write `kinds: [code, chat]`."),
@@ -56,6 +62,25 @@ def test_the_fix_is_the_line_to_write(tmp_path, written, cause, fix):
     (problem,) = refused(tmp_path, GOOD + written + "\n").problems
     assert cause in problem.cause
     assert fix in problem.fix
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["0.30", "1e3", "+5", "yes", "111111111111111111111111e12", "1" * 40, "1" * 37 + "e12", "0000000000e5"],
+)
+@pytest.mark.parametrize("where", ["checkpoints: {target: {hub: a/b, revision: HERE}}", "claims: [{source: HERE}]"])
+def test_what_yaml_reads_as_a_number_is_quoted_as_it_stands_in_the_file(tmp_path, written, where):
+    text = GOOD.replace("checkpoints: {target: {bundled: smollm2-135m-q4_1}}\n", "")
+    problems = refused(tmp_path, text + where.replace("HERE", written) + "\n").problems
+    assert f'Quote it: "{written}".' in [problem.fix for problem in problems]
+
+
+def test_what_a_second_file_says_is_quoted_as_it_stands_there(tmp_path):
+    (tmp_path / "a.yaml").write_text(GOOD.replace("gpus: 0", "gpus: 0, version: 0.50"), encoding="utf-8")
+    (tmp_path / "b.yaml").write_text("engine: {version: 0.60}\n", encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_config([tmp_path / "a.yaml", tmp_path / "b.yaml"])
+    assert [problem.fix for problem in caught.value.problems] == ['Quote it: "0.60".']
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,36 @@ def test_e3_bad_json_is_placed_by_file_line_blank_lines_included(file: Path) -> 
     assert "not JSON" in error.cause
 
 
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [
+        ({"messages": [{"role": "user", "content": "a\ud83d b"}]}, "messages.0.content"),
+        ({"messages": [{"role": "user", "content": "\ude42\ud83d"}]}, "messages.0.content"),
+        ({"messages": [{"role": "us\ud83der", "content": "a"}]}, "messages.0.role"),
+        ({"id": "p\ud83d"}, "id"),
+        ({"kind": "\udfff"}, "kind"),
+        ({"od\ud83dd": 1}, "A key"),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_refused_with_its_line(file: Path, changes: dict[str, Any], where: str) -> None:
+    error = refused(save(file, [json.dumps(row(id="other")), json.dumps(row(**changes))]))
+    assert error.place.endswith("line 2")
+    assert error.cause.startswith(f"{where} holds half of a character (\\ud")
+    str(error).encode()
+
+
+def test_a_whole_pair_is_one_character(file: Path) -> None:
+    text = json.dumps(row(messages=[{"role": "user", "content": "\U0001f642"}]))
+    assert "\\ud83d\\ude42" in text
+    assert prompts.load(save(file, [text]))[0].messages[0].content == "\U0001f642"
+
+
+def test_line_ends_of_cr_alone_are_named(file: Path) -> None:
+    error = refused(save(file, [row(), row(id="p2")], end="\r"))
+    assert "carriage return (CR)" in error.cause
+    assert "LF or CRLF" in error.fix
+
+
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"\xef\xbb\xbf", b"  \r\n"])
 def test_e3_an_empty_file_is_refused(file: Path, content: bytes) -> None:
     file.write_bytes(content)

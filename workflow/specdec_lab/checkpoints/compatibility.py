@@ -20,6 +20,9 @@ from .checkpoint import Checkpoint
 _HEADS = ("eagle", "eagle3", "EAGLE", "EAGLE3")
 _DRAFTS = ("draft_model", "STANDALONE", "draft-simple")
 _SHOWN = 3
+_LAYERS = "eagle_aux_hidden_state_layer_ids"
+_USUAL = (2, 3, 4)
+"""How many vectors heads are known to join."""
 
 
 def require_compatible(speculative: Mapping[str, JsonValue] | None, found: Mapping[str, Checkpoint]) -> None:
@@ -99,10 +102,9 @@ def require_head_fits(target: Checkpoint, head: Checkpoint) -> None:
         return
     faults = []
     inner = _inner(other)
-    hidden = own.get("hidden_size")
-    given = inner.get("target_hidden_size") or _hidden_of_weights(head.path) or inner.get("hidden_size")
-    if hidden and given and hidden != given:
-        faults.append(f"it reads hidden states of {given} numbers, the target's have {hidden}")
+    fault = _states_fault(own.get("hidden_size"), inner, _input_of_weights(head.path))
+    if fault:
+        faults.append(fault)
     size, vocabulary = own.get("vocab_size"), inner.get("vocab_size")
     if size and vocabulary and size != vocabulary:
         faults.append(f"it was made for a vocabulary of {vocabulary}, the target has {size}")
@@ -136,9 +138,51 @@ def _verifier(config: dict[str, Any]) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _hidden_of_weights(path: Path) -> int | None:
-    """From the shape of EAGLE3's `fc.weight` [H, 3 H]: the target's hidden states of three layers come in side by
-    side. None for other heads."""
+def _states_fault(hidden: Any, head: dict[str, Any], width: int | None) -> str | None:
+    """Why the head cannot read hidden states of this size; None where it can, or where that is not sure.
+
+    `width` is what its `fc` takes in: EAGLE joins the token's embedding with one hidden state (2 H), EAGLE3 the states
+    of as many layers as its config names, three by default. Where the config names none, every usual number counts.
+    """
+    if not isinstance(hidden, int) or hidden <= 0:
+        return None
+    told = f"it reads hidden states of {{}} numbers, the target's have {hidden}"
+    said = head.get("target_hidden_size")
+    if isinstance(said, int):
+        return told.format(said) if said != hidden else None
+    own = head.get("hidden_size")
+    if width is None:
+        return told.format(own) if isinstance(own, int) and own != hidden else None
+    joined = _joined(head)
+    if joined is not None:
+        fits = width == joined * hidden
+        made_for = width // joined if width % joined == 0 else None
+    else:
+        fits = width in [number * hidden for number in _USUAL]
+        made_for = own if isinstance(own, int) and width in [number * own for number in _USUAL] else None
+    if fits:
+        return None
+    if made_for:
+        return told.format(made_for)
+    if joined is None and width % hidden == 0:
+        return None
+    return f"it reads {width} numbers at once, and the target's hidden states have {hidden}"
+
+
+def _joined(head: dict[str, Any]) -> int | None:
+    """How many vectors the head's `fc` takes side by side, where its config says so."""
+    for block in (head, head.get("eagle_config")):
+        layers = block.get(_LAYERS) if isinstance(block, dict) else None
+        if isinstance(layers, list) and layers:
+            return len(layers)
+    architectures = head.get("architectures")
+    first = [architectures[0]] if isinstance(architectures, list) and architectures else []
+    names = [str(name).lower() for name in [head.get("speculators_model_type"), *first]]
+    return 2 if any("eagle" in name and "eagle3" not in name for name in names) else None
+
+
+def _input_of_weights(path: Path) -> int | None:
+    """How many numbers the head's `fc.weight` takes in; None for heads that have none."""
     for file in sorted(path.glob("*.safetensors")):
         try:
             with file.open("rb") as raw:
@@ -147,6 +191,6 @@ def _hidden_of_weights(path: Path) -> int | None:
             shape = header["fc.weight"]["shape"]
         except (OSError, ValueError, KeyError, TypeError, struct.error):
             continue
-        if len(shape) == 2 and shape[1] % 3 == 0:
-            return int(shape[1]) // 3
+        if len(shape) == 2:
+            return int(shape[1])
     return None

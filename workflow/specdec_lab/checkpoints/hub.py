@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from typing import Any
 from ..records.errors import UserError
 from ..records.spec import CheckpointSpec
 from ..writable import existing
+from . import whole
 from .checkpoint import Checkpoint
 from .lock import lock_revision, locked_revision
 
@@ -47,22 +47,6 @@ def _snapshot(spec: CheckpointSpec, revision: str, *, offline: bool) -> Path:
     )
 
 
-def _whole(path: Path) -> bool:
-    """Whether a snapshot has a configuration and every file of weights that its index names.
-
-    The hub's own offline lookup takes a half-finished snapshot for a whole one.
-    """
-    for index in path.glob("*.safetensors.index.json"):
-        try:
-            shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-        except (OSError, ValueError, KeyError, AttributeError):
-            return False
-        if not all((path / shard).exists() for shard in shards):
-            return False
-    weights = [f for pattern in ("*.safetensors", "*.gguf", "*.bin", "*.pt") for f in path.glob(pattern)]
-    return bool(weights) and all(f.exists() for f in path.iterdir())
-
-
 def _checkpoint(spec: CheckpointSpec, path: Path) -> Checkpoint:
     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     commit = path.name
@@ -72,7 +56,8 @@ def _checkpoint(spec: CheckpointSpec, path: Path) -> Checkpoint:
 def locate(spec: CheckpointSpec) -> Checkpoint:
     """The snapshot in the hub's own cache, without any network; works on a cache mounted read-only (case C6 c).
 
-    Without a pinned revision it is the one that was fetched last.
+    Without a pinned revision it is the one that was fetched last. The hub's own offline lookup takes a half-finished
+    snapshot for a whole one.
     """
     from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -81,14 +66,15 @@ def locate(spec: CheckpointSpec) -> Checkpoint:
         path = _snapshot(spec, revision or "main", offline=True)
     except LocalEntryNotFoundError as error:
         raise _not_fetched(spec) from error
-    if not _whole(path):
-        raise _not_fetched(spec)
+    found = whole.fault(path)
+    if found is not None:
+        raise _not_fetched(spec, f": {found[0]}")
     return _checkpoint(spec, path)
 
 
-def _not_fetched(spec: CheckpointSpec) -> UserError:
+def _not_fetched(spec: CheckpointSpec, why: str = "") -> UserError:
     return UserError(
-        f"{spec.hub} is not (or not wholly) in the hub cache at {(spec.revision or 'main')[:12]}",
+        f"{spec.hub} is not (or not wholly) in the hub cache at {(spec.revision or 'main')[:12]}{why}",
         place=str(hub_cache()),
         fix="run the checkpoint step first, with network (Snakemake does it by itself)",
         code="not_fetched",
@@ -130,11 +116,12 @@ def fetch(spec: CheckpointSpec, *, say: Callable[[str], None]) -> Checkpoint:
         if not _from_network(error):
             raise
         raise _no_network(spec, error) from error
-    if not _whole(path):
+    found = whole.fault(path)
+    if found is not None:
         raise UserError(
-            f"{spec.hub} has no weights among the files that were fetched",
+            f"{spec.hub} is not whole after it was fetched: {found[0]}",
             place=str(path),
-            fix="name the right files under `files:`, or check the repository",
+            fix="name the right files under `files:`, check the repository, or remove this folder and fetch it anew",
             code="no_weights",
         )
     return _kept(spec, _checkpoint(spec, path))

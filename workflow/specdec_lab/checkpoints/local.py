@@ -8,12 +8,13 @@ from pathlib import Path
 
 from ..records.errors import UserError
 from ..records.spec import CheckpointSpec
+from . import whole
 from .checkpoint import Checkpoint, folder_digest, sha256
 from .remembered import remembered_digest
 
 
 def find(spec: CheckpointSpec) -> Path:
-    """The file or folder as an absolute path, without a look into it; UserError if it is not there or not readable."""
+    """The file or folder as an absolute path; UserError if it is not there, not readable, or seen not to be whole."""
     given = os.path.expandvars(spec.path or "")
     unset = re.search(r"\$\{?(\w+)", given)
     if unset is not None and not Path(given).exists():
@@ -36,7 +37,13 @@ def find(spec: CheckpointSpec) -> Path:
         raise UserError(
             f"the checkpoint cannot be read: {path}", fix="give this user the right to read it", code="unreadable"
         )
-    return path.resolve()
+    path = path.resolve()
+    found = whole.fault(path)
+    if found is not None:
+        raise UserError(
+            f"the checkpoint {spec.path} cannot be served: {found[0]}", place=str(path), fix=found[1], code="not_whole"
+        )
+    return path
 
 
 def locate(spec: CheckpointSpec) -> Checkpoint:

@@ -21,13 +21,13 @@ def problems(matrix: Matrix, needs: Mapping[str, Need]) -> Iterator[Problem]:
         need = needs[kind]
         if need.least > room:
             place = args_path(matrix, mode, engines.get(server.engine).context_flag)
-            yield Problem(place, _told(kind, need, room), _fix(server, kind, need), (mode,))
+            yield Problem(place, _told(kind, need, room), _fix(server, _capped(matrix, kind), need), (mode,))
 
 
 def warnings(matrix: Matrix, needs: Mapping[str, Need]) -> Iterator[Finding]:
     """Requests that may not fit, once for all modes that are asked for the same."""
     found = {
-        _told(kind, needs[kind], room): _fix(server, kind, needs[kind])
+        _told(kind, needs[kind], room): _fix(server, _capped(matrix, kind), needs[kind])
         for _, server, kind, room in _longest(matrix, needs)
         if needs[kind].least <= room < needs[kind].likely
     }
@@ -51,9 +51,14 @@ def _told(kind: str, need: Need, room: int) -> str:
     )
 
 
+def _capped(matrix: Matrix, kind: str) -> str:
+    """The kind whose cap holds for this one."""
+    return kind if kind in matrix.config.workload.max_tokens else kind.split("_ctx")[0]
+
+
 def _fix(server: ServerSpec, kind: str, need: Need) -> str:
     flag = engines.get(server.engine).context_flag
     slots = engines.get(server.engine).context_shares(server)
     enough = -(-need.likely * 5 // (4 * _ROUND)) * _ROUND * slots
     among = f" (it is shared among {slots} slots)" if slots > 1 else ""
-    return f"Set `{flag}` to {enough} or more{among}, or lower workload.max_tokens for `{kind.split('_ctx')[0]}`."
+    return f"Set `{flag}` to {enough} or more{among}, or lower workload.max_tokens for `{kind}`."

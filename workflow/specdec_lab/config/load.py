@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import UnionType
@@ -13,9 +13,10 @@ from pydantic import BaseModel, ValidationError
 
 from ..nearest import closest
 from ..records.errors import UserError
-from . import models
+from ..records.spec import Load
+from . import image, models
 from .strict_yaml import Document, KeyPath, key_path, load, overlay
-from .wording import explain
+from .wording import explain, is_field
 
 
 @dataclass(frozen=True)
@@ -80,12 +81,25 @@ def load_config(files: Sequence[Path]) -> LoadedConfig:
     except ValidationError as error:
         for one in error.errors():
             path = _real_path(one["loc"], data)
-            problems.append(Problem(path, *explain(one, path)))
+            problems.append(Problem(path, *explain(one, path, document.written.get(path))))
+    problems.extend(_left_empty(document, data, {problem.path for problem in problems}))
     if problems:
         raise ConfigError(problems, document)
     loaded = LoadedConfig(config, document)
     loaded.refuse(list(_cross_checks(config)))
     return loaded
+
+
+def _left_empty(document: Document, data: Any, told: Container[KeyPath]) -> Iterator[Problem]:
+    """Keys with nothing after their colon that would count as left out, in silence. A written `null` is meant so."""
+    for path, written in document.written.items():
+        if written or path in told or not is_field(path):
+            continue
+        value = data
+        for part in path:
+            value = value.get(part) if isinstance(value, dict) else ""
+        if value is None:
+            yield Problem(path, *explain({"type": "left_empty", "loc": path, "input": None}, path))
 
 
 def _without_its_kinds(under: Document, over: Document) -> Document:
@@ -96,7 +110,7 @@ def _without_its_kinds(under: Document, over: Document) -> Document:
     if "prompts" not in theirs or theirs["prompts"] == ours.get("prompts"):
         return under
     kept = {key: value for key, value in ours.items() if key not in ("kinds", "max_tokens")}
-    return Document({**under.data, "workload": kept}, under.places)
+    return Document({**under.data, "workload": kept}, under.places, under.written)
 
 
 _BLOCKS: list[type[models.Block]] = [
@@ -202,6 +216,11 @@ def _cross_checks(config: models.LabConfig) -> Iterator[Problem]:
         values = getattr(load, key)
         if len(set(values)) != len(values):
             yield Problem(("load", key), "a value stands twice", "Keep each once.")
+    yield from _rate_problems(load.rates)
+    for key in ("kinds", "context_tokens"):
+        values = getattr(config.workload, key) or []
+        if len(set(values)) != len(values):
+            yield Problem(("workload", key), "a value stands twice", "Keep each once.")
     if not load.concurrency and not load.rates:
         yield Problem(("load",), "there is no load", "Give `concurrency` or `rates`.")
     wanted = config.decision.concurrency
@@ -264,6 +283,18 @@ def _mode_checks(
         yield Problem((*here, "base_url"), "only `launcher: attach` uses a URL", "Remove it, or attach.")
 
 
+def _rate_problems(rates: Sequence[float]) -> Iterator[Problem]:
+    first: dict[str, float] = {}
+    for index, rate in enumerate(rates):
+        label = Load(rate=rate).label
+        other = first.setdefault(label, rate)
+        if other != rate:
+            told = f"{other!r} and {rate!r} have one name among the results, {label}"
+            yield Problem(
+                ("load", "rates", index), told, "Keep one, or give rates that differ in their first six digits."
+            )
+
+
 def _engine_checks(config: models.LabConfig) -> Iterator[Problem]:
     engine = config.engine
     if engine.launcher == "attach":
@@ -285,8 +316,10 @@ def _engine_checks(config: models.LabConfig) -> Iterator[Problem]:
             yield Problem(
                 ("engine", key), f"`{key}` is for `launcher: {launcher}`", f"Remove it, or say `launcher: {launcher}`."
             )
-    if engine.launcher == "docker" and engine.image is not None and re.search(r"\s", engine.image):
-        yield Problem(("engine", "image"), f"{engine.image!r} is no image reference", "Write name:tag.")
+    if engine.launcher == "docker" and engine.image is not None:
+        told = image.fault(engine.image)
+        if told is not None:
+            yield Problem(("engine", "image"), f"{engine.image!r} is no image reference: {told}", image.FORM)
     for key in engine.env:
         if re.search(r"TOKEN|SECRET|PASSWORD|API_KEY", key, re.IGNORECASE):
             yield Problem(

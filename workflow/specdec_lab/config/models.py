@@ -119,7 +119,7 @@ class ModeConfig(Block):
     speculative: dict[str, JsonValue] | None = Field(
         default=None,
         description="The method and its options in the engine's own words (vLLM: the JSON of --speculative-config). "
-        "`model` names a checkpoint of this config.",
+        "`model` names a checkpoint of this config. Without this key the mode is a plain server, a baseline.",
         examples=[{"method": "ngram", "num_speculative_tokens": 5}],
     )
     against: str | None = Field(
@@ -173,7 +173,8 @@ class WorkloadConfig(Block):
     )
     body: dict[str, JsonValue] = Field(
         default={},
-        description="Further request fields, the same in every mode.",
+        description="Further request fields, the same in every mode; none that the lab sets or counts "
+        "itself (temperature, caps, `n`).",
         examples=[{"chat_template_kwargs": {"enable_thinking": False}}],
     )
 

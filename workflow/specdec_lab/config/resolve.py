@@ -5,7 +5,7 @@ The specs are what Snakemake sees as params and what keys the cell store; nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -15,7 +15,6 @@ from ..checkpoints.bundled import NAMES as BUNDLED
 from ..engines.base import Engine
 from ..records.base import Finding, canonical
 from ..records.spec import (
-    RESERVED,
     CellSpec,
     CheckpointSpec,
     Deadlines,
@@ -26,12 +25,13 @@ from ..records.spec import (
     SessionSpec,
 )
 from ..session.schedule import interleaved
+from . import arguments, body
+from .expand import PLACEBO, against, expand, name_problems
 from .load import LoadedConfig, Problem
 from .models import LabConfig, ModeConfig
 from .simplicity import baselines, simple_first
 from .strict_yaml import KeyPath
 
-PLACEBO = "placebo"
 CHECKPOINT_OPTION = "model"
 """The option of `speculative` that names a checkpoint of the config."""
 
@@ -84,7 +84,8 @@ def resolve(loaded: LoadedConfig, *, kinds: list[str], known: list[str]) -> Matr
     checkpoints are not known here: they are found out by rules of their own and enter the cells' keys.
     """
     config = loaded.config
-    modes, origin = _expand(config)
+    loaded.refuse(list(name_problems(config)))
+    modes, origin = expand(config)
     problems: list[Problem] = []
     sessions: dict[str, SessionSpec] = {}
     roles: dict[str, dict[str, str]] = {}
@@ -114,48 +115,6 @@ def resolve(loaded: LoadedConfig, *, kinds: list[str], known: list[str]) -> Matr
         warnings=list(_warnings(config)),
         origin=origin,
     )
-
-
-def _expand(config: LabConfig) -> tuple[dict[str, ModeConfig], dict[str, str]]:
-    """Sweeps become modes of their own, the placebo is added, `only` chooses (with the baselines that are needed)."""
-    modes: dict[str, ModeConfig] = {}
-    origin: dict[str, str] = {}
-    chosen = set(config.only) if config.only is not None else set(config.modes)
-    plain = baselines(config)
-    needed = {_against(mode, config.modes, plain) for name, mode in config.modes.items() if name in chosen}
-    for name, mode in config.modes.items():
-        if name not in chosen and name not in needed:
-            continue
-        for expanded, one in _swept(name, mode):
-            modes[expanded] = one
-            origin[expanded] = name
-        if config.protocol.placebo and name == plain[0]:
-            modes[PLACEBO] = mode
-            origin[PLACEBO] = name
-    return modes, origin
-
-
-def _swept(name: str, mode: ModeConfig) -> Iterator[tuple[str, ModeConfig]]:
-    if mode.sweep is None or mode.speculative is None:
-        yield name, mode
-        return
-    option, values = next(iter(mode.sweep.items()))
-    short = "k" if option in ("num_speculative_tokens", "draft-n-max") else f"{option}-"
-    for value in values:
-        text = str(value) if isinstance(value, int | float | str) else canonical(value)
-        label = "".join(c if c.isalnum() or c in "._-" else "-" for c in text)
-        yield (
-            f"{name}-{short}{label}",
-            mode.model_copy(update={"speculative": {**mode.speculative, option: value}, "sweep": None}),
-        )
-
-
-def _against(mode: ModeConfig, modes: Mapping[str, ModeConfig], plain: list[str]) -> str | None:
-    if mode.speculative is None:
-        return None
-    if mode.against is not None:
-        return mode.against
-    return next((b for b in plain if (modes[b].target or "target") == (mode.target or "target")), None)
 
 
 def _session(
@@ -210,6 +169,8 @@ def _session(
                 "Say `lossy: true` in this mode if you want it; it is then marked everywhere.",
             )
         )
+    problems.extend(arguments.problems(engine, server, lambda option: _args_path(config, origin, option), name))
+    problems.extend(arguments.twins(mode.speculative or {}, (*here, "speculative")))
     for finding in engine.problems(server, roles):
         place = _finding_path(finding, engine, server, roles, config, origin)
         problems.append(Problem(place, finding.message, finding.hint, (name,)))
@@ -218,7 +179,7 @@ def _session(
     spec = SessionSpec(
         server=server,
         checkpoints={role: _checkpoint(config, named) for role, named in roles.items() if named in config.checkpoints},
-        against=origin if placebo else _against(mode, config.modes, baselines(config)),
+        against=origin if placebo else against(mode, config.modes, baselines(config)),
         lossy=lossy,
         placebo=placebo,
         sampling=Sampling(temperature=workload.temperature, extra=workload.body),
@@ -286,7 +247,7 @@ def _cells(config: LabConfig, kinds: list[str]) -> Iterator[CellSpec]:
                 load=one,
                 requests=workload.requests,
                 warmup=workload.warmup or max(2, one.concurrency or 2),
-                max_tokens=workload.max_tokens.get(_plain(kind), workload.max_tokens.get(kind)),
+                max_tokens=workload.max_tokens.get(kind, workload.max_tokens.get(_plain(kind))),
                 ignore_eos=workload.ignore_eos,
             )
 
@@ -297,13 +258,7 @@ def _cell_problems(config: LabConfig, known: list[str]) -> Iterator[Problem]:
         if checkpoint.bundled is not None and checkpoint.bundled not in BUNDLED:
             told = f"there is no bundled model `{checkpoint.bundled}`"
             yield Problem(("checkpoints", role, "bundled"), told, f"One of: {', '.join(BUNDLED)}.")
-    for name in workload.body:
-        if name in RESERVED:
-            fix = "Leave it out: it is the client's own."
-            yield Problem(("workload", "body", name), f"a request's `{name}` may not be set here", fix)
-        elif name == "max_tokens":
-            fix = "Use `workload.max_tokens`, by kind."
-            yield Problem(("workload", "body", name), "a cap in the body would go round the prompts' own", fix)
+    yield from body.problems(config)
     there = f"They have: {', '.join(known)}."
     for index, kind in enumerate(workload.kinds or []):
         if kind not in known:

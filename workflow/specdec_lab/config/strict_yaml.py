@@ -47,6 +47,8 @@ class Document:
 
     data: dict[str, Any]
     places: dict[KeyPath, Place] = field(default_factory=dict)
+    written: dict[KeyPath, str] = field(default_factory=dict)
+    """Scalars as they stand in the file: `0.30` and `1e3` are other texts than the numbers that they are."""
 
     def place(self, path: KeyPath) -> Place | None:
         """The place of the key path, or of the nearest enclosing one that has a place."""
@@ -151,6 +153,7 @@ def _build(node: Node, path: KeyPath, file: Path, document: Document, open_nodes
     if isinstance(node, SequenceNode):
         return [_build(item, (*path, index), file, document, inner) for index, item in enumerate(node.value)]
     assert isinstance(node, ScalarNode), "a node is a mapping, a sequence or a scalar"
+    document.written[path] = node.value
     return _scalar(node, place)
 
 
@@ -219,7 +222,7 @@ def overlay(under: Document, over: Document) -> Document:
     """`over` laid upon `under`: mappings merge, everything else is replaced; each key keeps the place it came from."""
     places = dict(under.places)
     data = _overlay(under.data, over.data, (), over, places)
-    return Document(data, places)
+    return Document(data, places, {**under.written, **over.written})
 
 
 def _overlay(

@@ -12,7 +12,7 @@ from typing import Any, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from ..nearest import closest
-from . import models
+from . import models, scalars
 from .strict_yaml import KeyPath
 
 BLOCK_EXAMPLES: dict[type[models.Block], str] = {
@@ -49,8 +49,8 @@ def flow(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def explain(error: Mapping[str, Any], path: KeyPath) -> tuple[str, str]:
-    """Cause and fix of one of pydantic's errors at this key path."""
+def explain(error: Mapping[str, Any], path: KeyPath, written: str | None = None) -> tuple[str, str]:
+    """Cause and fix of one of pydantic's errors at this key path, where `written` stands in the file."""
     kind, given, context = error["type"], error.get("input"), error.get("ctx") or {}
     if kind == "missing":
         key = str(error["loc"][-1])
@@ -93,7 +93,8 @@ def explain(error: Mapping[str, Any], path: KeyPath) -> tuple[str, str]:
         case "string_type" if isinstance(given, list | dict):
             return f"must be text, not {flow(given)}", f"Write one text: `{key}: ...`. {_description(path)}".strip()
         case "string_type":
-            return f"{flow(given)} is not text for YAML", f'Quote it: "{flow(given)}".'
+            stands = flow(given) if written is None else written
+            return f"{stands} is not text for YAML", f'Quote it: "{stands}".'
         case "string_too_short":
             return "the text is empty", f"Write it. {_description(path)}".strip()
         case "string_too_long":
@@ -105,6 +106,11 @@ def explain(error: Mapping[str, Any], path: KeyPath) -> tuple[str, str]:
                 f"Did you mean `{close}`?" if close else "Choose one of these.",
             )
     return f"{error['msg']} (given: {flow(given)})", f"See `{key}` in docs/config.md. {_description(path)}".strip()
+
+
+def is_field(path: KeyPath) -> bool:
+    """Whether this path names a key of the models: not a name or an option that the user made."""
+    return _field(path) is not None
 
 
 def _told(value: Any) -> str:
@@ -135,8 +141,24 @@ def _list(key: str, path: KeyPath, given: Any) -> str:
     of_mappings = isinstance(example, list) and isinstance(example[0], Mapping)
     if isinstance(given, Mapping) and not of_mappings:
         return f"Write for example `{key}: {flow(example or ['...'])}`."
+    items: list[Any]
     items = re.split(r"[,\s]+", given.strip()) if isinstance(given, str) and isinstance(example, list) else [given]
+    if isinstance(example, list) and isinstance(example[0], int | float):
+        numbers = [_plain_number(item) for item in items]
+        if None in numbers:
+            whole = "whole numbers" if isinstance(example[0], int) else "numbers"
+            return f"Write a list of {whole}, such as `{key}: {flow(example)}`."
+        items = numbers
     return f"Write `{key}: {flow(items)}`."
+
+
+def _plain_number(item: Any) -> int | float | None:
+    if not isinstance(item, str):
+        return item if isinstance(item, int | float) and not isinstance(item, bool) else None
+    try:
+        return scalars.number(item)
+    except ValueError:
+        return None
 
 
 def _mapping(key: str, path: KeyPath, given: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ _KEYS = tuple(Prompt.model_fields)
 _MESSAGE_KEYS = tuple(Message.model_fields)
 SHOWN = 60
 """Characters of a wrong value that a message repeats."""
+_HALF = re.compile("[\ud800-\udfff]")
 LONGEST_NAME = 200
 """Characters of an id or a kind; a file's name may have 255 bytes."""
 OF_THE_RUN = {
@@ -107,15 +109,42 @@ def _object(line: str, place: str) -> dict[str, Any]:
     try:
         value = strict_loads(line, pairs=lambda pairs: _once(pairs, place))
     except ValueError as error:
+        if "\r" in line.strip("\r"):
+            raise UserError(
+                "This line is not JSON: in it stands a carriage return (CR), which ends no line here.",
+                place=place,
+                fix="Save the file with LF or CRLF at the end of each line.",
+                code="bad_json",
+            ) from error
         what = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
         raise UserError(
             f"This line is not JSON: {what}.", place=place, fix=f"One object a line, like {_EXAMPLE}", code="bad_json"
         ) from error
     except RecursionError as error:
         raise UserError("This line is nested too deeply.", place=place) from error
+    _refuse_halves(value, "", place)
     if not isinstance(value, dict):
         raise UserError(f"This line is not an object but {type(value).__name__}.", place=place, fix=f"Like {_EXAMPLE}")
     return value
+
+
+def _refuse_halves(value: Any, where: str, place: str) -> None:
+    """UserError for half of a surrogate pair (`\\ud83d` alone): it is no character, and cannot be sent as UTF-8."""
+    if isinstance(value, str):
+        half = _HALF.search(value)
+        if half is not None:
+            raise UserError(
+                f"{where or 'The text'} holds half of a character (\\u{ord(half[0]):04x} alone).",
+                place=place,
+                fix="Write the whole pair, such as \\ud83d\\ude42, or the character itself, or take it out.",
+            )
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            _refuse_halves(key, "A key", place)
+            _refuse_halves(inner, f"{where}.{key}" if where else key, place)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            _refuse_halves(inner, f"{where}.{number}" if where else f"{number}", place)
 
 
 def _once(pairs: list[tuple[str, Any]], place: str) -> dict[str, Any]:

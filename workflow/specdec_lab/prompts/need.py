@@ -48,11 +48,10 @@ def needs(
     sure = _SURE_GENERATED if prompts is None else _SURE_OWN
     found: dict[str, Need] = {}
     for kind in dict.fromkeys(row.kind for row in rows):
-        sizes = [
-            (tokens_of(row), min(row.max_tokens, max_tokens.get(kind, row.max_tokens)))
-            for row in select(rows, kind, requests)
-        ]
+        chosen = [(tokens_of(row), row.max_tokens) for row in select(rows, kind, requests)]
         for tokens in (None, *context_tokens):
+            cap = max_tokens.get(kind_name(kind, tokens), max_tokens.get(kind))
+            sizes = [(prompt, answer if cap is None else min(answer, cap)) for prompt, answer in chosen]
             longest = max(sizes, key=lambda size: max(size[0], tokens or 0) + size[1])
             found[kind_name(kind, tokens)] = Need(max(longest[0], tokens or 0), longest[1], sure)
     return found
