@@ -149,6 +149,26 @@ def test_a_speed_that_is_gone_is_not_taken_for_unchanged(results: Path, other: P
     assert "no P50 decode in B" in told
 
 
+def test_numbers_of_survivors_and_of_foreign_traffic_are_not_judged(
+    results: Path, other: Path, change_cells: ChangeCells
+) -> None:
+    def spoil(cell: dict) -> None:
+        if cell["mode"] == "ngram":
+            for row in cell["rows"][:3]:
+                row.update(status="failed", reason="http_503")
+            cell["summary"]["failed"] = 3
+        if cell["mode"] == "draft_k2":
+            cell["counters"]["requests_finished"] = 500
+
+    change_cells(other, spoil)
+    for condition in ("slower:5%", "throughput:5%", "ttft:50%"):
+        told = [line for line in broken(results, other, condition) if "cannot be judged" in line]
+        assert any("ngram" in line and "of B must not be used (survivors_only)" in line for line in told)
+        assert any("draft_k2" in line and "of B must not be used (foreign_traffic)" in line for line in told)
+    told = broken(results, other, "acceptance:5%")
+    assert any("draft_k2" in line and "of B must not be used (foreign_traffic)" in line for line in told)
+
+
 @pytest.mark.parametrize("side", ["A", "B"])
 def test_a_decision_that_is_not_there_breaks_the_gate(results: Path, other: Path, side: str) -> None:
     ((results if side == "A" else other) / "decision.json").unlink()

@@ -9,6 +9,9 @@ from ..records.comparison import CellResult, Gain
 NOTHING_DRAFTED = frozenset({"not_applicable", "not_exercised"})
 """Without a draft there is no acceptance to know."""
 
+_SPEED = frozenset({"survivors_only", "client_bound", "foreign_traffic", "identical_numbers", "warm_cache"})
+_COUNTED = frozenset({"foreign_traffic", "counters_disagree", "counter_reset", "acceptance_inconsistent"})
+"""Errors of a row that forbid the use of its own speeds and counts. Others forbid only the ratio to its baseline."""
 _WHAT = {
     "decode": "P50 decode",
     "throughput": "tokens per second",
@@ -36,7 +39,21 @@ def of_row(a: CellResult, b: CellResult, gains: Mapping[str, Gain]) -> dict[str,
         found["acceptance"] = _lacking(*(one.acceptance_rate if one is not None else None for one in sides))
     if a.against is not None or b.against is not None:
         found["identity"] = _lacking(share(a), share(b))
-    return {name: f"no {_WHAT[name]} in {lacking}" for name, lacking in found.items() if lacking}
+    told = {name: f"no {_WHAT[name]} in {lacking}" for name, lacking in found.items() if lacking}
+    for name, codes in {**dict.fromkeys(gains, _SPEED), "acceptance": _COUNTED}.items():
+        spoiled = _spoiled(a, b, codes)
+        if spoiled and name in found:
+            told.setdefault(name, spoiled)
+    return told
+
+
+def _spoiled(a: CellResult, b: CellResult, codes: Collection[str]) -> str:
+    sides = []
+    for name, row in (("A", a), ("B", b)):
+        grave = sorted({one.code for one in row.findings if one.severity == "error" and one.code in codes})
+        if grave:
+            sides.append(f"the numbers of {name} must not be used ({', '.join(grave)})")
+    return " and ".join(sides)
 
 
 def share(row: CellResult) -> float | None:
