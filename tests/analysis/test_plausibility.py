@@ -230,3 +230,122 @@ def held(requests: int, concurrency: int) -> list[str]:
 )
 def test_a_load_that_runs_empty_for_most_of_the_time_is_told(requests: int, concurrency: int, told: bool) -> None:
     assert ("load_not_held" in held(requests, concurrency)) is told
+
+
+NO_COUNTERS: dict[str, Any] = {"over": {"counters": {"source": "none", "acceptance": {"status": "absent"}}}}
+THREE = {"method": "eagle3", "num_speculative_tokens": 3}
+
+
+def found(row: CellResult, code: str) -> list[str]:
+    """The messages of a row's errors of one code."""
+    return [one.message for one in row.findings if one.code == code and one.severity == "error"]
+
+
+@pytest.mark.parametrize(("rates", "triggered"), [([2000, 2010], True), ([225, 226], True), ([190, 191], False)])
+def test_without_counters_a_step_still_gives_no_more_than_its_drafts_and_one(
+    folder: Write, rates: list[float], triggered: bool
+) -> None:
+    row = judged(folder, starts("eagle3", rates, speculative=THREE, **NO_COUNTERS))
+    assert bool(found(row, "above_acceptance")) is triggered
+    assert word(row) == ("unreliable" if triggered else "faster")
+    assert all("3 drafted tokens" in message for message in found(row, "above_acceptance"))
+
+
+@pytest.mark.parametrize(
+    "speculative",
+    [
+        {"method": "eagle3"},
+        {"method": "eagle3", "num_speculative_tokens": 3, "speculative_token_tree": "[(0,)]"},
+        {"method": "ngram", "num_speculative_tokens": 3, "num_speculative_tokens_per_batch_size": [[1, 4, 50]]},
+        {"method": "EAGLE3", "num-steps": 3, "num-draft-tokens": 64},
+    ],
+)
+def test_where_k_is_not_known_or_means_something_else_it_bounds_nothing(
+    folder: Write, speculative: dict[str, Any]
+) -> None:
+    row = judged(folder, starts("eagle3", [2000, 2010], speculative=speculative, **NO_COUNTERS))
+    assert "above_acceptance" not in codes(row)
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ({"drafts": 200, "draft_tokens": 1600, "accepted": 800}, ["8.00 tokens per draft", "length of 5.00"]),
+        ({"drafts": 700, "draft_tokens": 2200, "accepted": 1300}, ["3.14 tokens per draft"]),
+        ({"drafts": 600, "draft_tokens": 1800, "accepted": 1800}, []),
+        ({"drafts": 700, "draft_tokens": 2103, "accepted": 1300}, []),
+    ],
+)
+def test_counters_that_hold_more_than_k_tokens_a_draft_contradict_the_configuration(
+    folder: Write, counts: dict[str, int], said: list[str]
+) -> None:
+    """The third is exactly K of K accepted; the fourth a draft that lay across the window's end."""
+    row = judged(folder, starts("eagle3", [90, 91], speculative=THREE, **counts))
+    told = " ".join(found(row, "acceptance_inconsistent"))
+    assert bool(told) is bool(said)
+    assert all(part in told for part in said)
+    assert word(row) == ("unreliable" if said else "faster")
+
+
+def test_an_acceptance_length_above_k_is_no_leave_for_a_speedup_above_it() -> None:
+    measured = Acceptance(status="measured", acceptance_length=9.0)
+    bound = {"floor": 0.0, "closed_loop": True, "most": 3}
+    assert plausibility.above_acceptance(6.0, None, None, measured, **bound)[0].severity == "error"
+    assert plausibility.above_acceptance(4.2, None, None, measured, **bound) == []
+    assert plausibility.above_acceptance(6.0, 3.0, None, None, **bound) == []
+    assert plausibility.above_acceptance(6.0, None, None, None, **{**bound, "most": None}) == []
+
+
+@pytest.mark.parametrize(("finished", "triggered"), [(20, False), (19, True), (10, True), (0, True)])
+def test_fewer_requests_by_the_counters_than_were_sent_are_another_servers(
+    folder: Write, finished: int, triggered: bool
+) -> None:
+    row = judged(folder, starts("eagle3", [90, 91], **{**DRAFTED, **counters(requests_finished=finished)}))
+    assert bool(found(row, "counters_disagree")) is triggered
+    assert word(row) == ("unreliable" if triggered else "faster")
+
+
+def test_requests_that_failed_need_not_be_among_those_that_the_server_finished(folder: Write) -> None:
+    made = starts("eagle3", [90, 91], fail={3: "http_503"}, **{**DRAFTED, **counters(requests_finished=19)})
+    assert "counters_disagree" not in codes(judged(folder, made))
+
+
+def test_counters_that_had_not_come_to_rest_may_lack_the_last_request(folder: Write) -> None:
+    moving = counters(requests_finished=19, settled=False)
+    row = judged(folder, starts("eagle3", [90, 91], **{**DRAFTED, **moving}))
+    assert "counters_disagree" in codes(row)
+    assert found(row, "counters_disagree") == []
+
+
+def cached(hits: int | None, queries: int | None = 1000) -> dict[str, Any]:
+    return counters(**({} if hits is None else {"prefix_cache_hits": hits, "prefix_cache_queries": queries}))
+
+
+@pytest.mark.parametrize(
+    ("base", "mode", "severity"),
+    [
+        (cached(0), cached(None), "warn"),
+        (cached(None), cached(0), None),
+        (cached(400), cached(None), "error"),
+        (cached(None), cached(400), "error"),
+        (cached(0), cached(0), None),
+        (cached(0), cached(0, queries=0), None),
+        (cached(None), cached(None), None),
+    ],
+)
+def test_a_share_of_cached_prompts_that_only_one_side_knows_is_remarked(
+    folder: Write, base: dict[str, Any], mode: dict[str, Any], severity: str | None
+) -> None:
+    """No query at all is a cache that is switched off. A baseline that may be warm makes no gain look larger."""
+    base["over"]["counters"]["acceptance"] = {"status": "not_applicable"}
+    row = judged(folder, starts("eagle3", [90, 91], **{**DRAFTED, **mode}), starts("baseline", [50, 50.2], **base))
+    assert [one.severity for one in row.findings if one.code == "warm_cache"] == ([severity] if severity else [])
+
+
+def test_a_prompt_that_was_sent_twice_is_other_work(folder: Write) -> None:
+    made = starts("eagle3", [90, 91], **DRAFTED)
+    for one in made:
+        one.over = {"rows": [*cell(one)["rows"], {**cell(one)["rows"][0], "decode_tok_s": 500.0}]}
+    row = judged(folder, made)
+    assert found(row, "work_differs")[0] == "eagle3 r1: 1 of 20 prompts were answered more than once (p0)."
+    assert word(row) == "not comparable"

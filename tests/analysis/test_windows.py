@@ -36,7 +36,7 @@ def metrics(drafts: int, *more: str, generated: int | None = None) -> str:
         *(f'{P}accepted_tokens_per_pos_total{{engine="0",position="{at}"}} {drafts}' for at in (0, 1)),
         f"vllm:generation_tokens_total {3 * drafts if generated is None else generated}",
         "vllm:prompt_tokens_total 5",
-        'vllm:request_success_total{finished_reason="stop"} 20',
+        f'vllm:request_success_total{{finished_reason="stop"}} {20 if drafts else 0}',
         f"{QUERIES} 5",
         f"{HITS} 0",
         *more,

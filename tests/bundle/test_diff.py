@@ -120,6 +120,7 @@ def test_other_prompts_are_never_compared(results: Path, other: Path, change_cel
     found = diff(results, other)
     assert {cell.word for cell in found.cells} == {"not comparable"}
     assert {one.code for one in found.findings} == {"prompts_differ"}
+    assert {cell.decode.ratio for cell in found.cells} == {None}
 
 
 def test_rows_that_only_one_has_are_listed(results: Path, other: Path, change_cells: ChangeCells) -> None:
@@ -131,7 +132,9 @@ def test_rows_that_only_one_has_are_listed(results: Path, other: Path, change_ce
     assert list(Gate.parse("missing").broken(found))
 
 
-@pytest.mark.parametrize("wrong", ["slower", "slower:", "slower:much", "decision:5%", "colour:1%"])
+@pytest.mark.parametrize(
+    "wrong", ["slower", "slower:", "slower:much", "slower:-5%", "slower:５%", "decision:5%", "hue:1%"]
+)
 def test_a_condition_that_does_not_exist_is_refused_with_the_list(wrong: str) -> None:
     with pytest.raises(UserError, match="no condition") as caught:
         Gate.parse(wrong)

@@ -227,3 +227,51 @@ def test_more_in_flight_than_there_are_prompts_is_refused(prompt_file: Path) -> 
         assert caught.value.place == "--concurrency"
         code, _, _ = bench(server, prompt_file, "--concurrency", "4", "--limit", "4")
     assert code == 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--rate", "nan"],
+        ["--rate", "inf"],
+        ["--rate", "0"],
+        ["--concurrency", "1", "--deadline", "nan"],
+        ["--concurrency", "1", "--deadline", "0"],
+        ["--concurrency", "1", "--deadline", "-1"],
+        ["--concurrency", "1", "--ttft-objective", "nan"],
+        ["--concurrency", "1", "--tpot-objective", "0"],
+    ],
+)
+def test_a_number_that_cannot_be_meant_is_refused_with_what_to_write(prompt_file: Path, wrong: list[str]) -> None:
+    option = wrong[-2]
+    with ScriptedServer(without_metrics) as server:
+        with pytest.raises(UserError) as caught:
+            bench(server, prompt_file, *wrong)
+        assert not server.posts
+    assert caught.value.place == option
+    assert f"Write it like {option} " in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("SECRET-schlüssel", "not ASCII"),
+        ("SECRET\n", "a line end"),
+        ("SECRET\r\nx-other: 1", "a line end"),
+        ("SECRET two", "a space"),
+        ("SECRET\x7f", "control character"),
+        ("", "is empty"),
+    ],
+)
+def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(
+    prompt_file: Path, monkeypatch: pytest.MonkeyPatch, key: str, why: str
+) -> None:
+    monkeypatch.setenv("ENDPOINT_KEY", key)
+    with ScriptedServer(without_metrics) as server:
+        with pytest.raises(UserError) as caught:
+            bench(server, prompt_file, "--concurrency", "1", "--api-key-env", "ENDPOINT_KEY")
+        assert not server.posts
+    assert why in caught.value.cause
+    assert "ENDPOINT_KEY" in caught.value.fix
+    assert "SECRET" not in str(caught.value)
+    assert caught.value.__cause__ is None

@@ -108,9 +108,38 @@ def test_an_out_of_memory_kill_is_told(tmp_path):
         ('invalid mount config for type "bind": bind source path does not exist: /x', "mount"),
         ("write /var/lib/docker: no space left on device", "disk_full"),
         ("something new", "docker"),
+        ("invalid reference format", "image_reference"),
+        ("invalid reference format: repository name (VLLM/x) must be lowercase", "image_reference"),
+        ("no matching manifest for linux/arm64/v8 in the manifest list entries", "image_platform"),
+        ("no matching manifest for linux/arm64/v8 in the manifest list entries: not found", "image_platform"),
+        ("exec /usr/bin/python3: exec format error", "image_platform"),
+        ('Get "https://r.io/v2/": tls: failed to verify certificate: x509: unknown authority', "image_certificate"),
+        ('Get "https://r.io/v2/": http: server gave HTTP response to HTTPS client', "image_plain_http"),
+        ("received unexpected HTTP status: 503 Service Unavailable", "image_registry_fails"),
+        ("error parsing HTTP 502 response body: invalid character '<'", "image_registry_fails"),
+        ("error parsing HTTP 429 response body: invalid character 'T'", "image_rate_limit"),
+        ("net/http: request canceled (Client.Timeout exceeded while awaiting headers)", "image_network"),
+        ("dial tcp 1.2.3.4:443: connect: no route to host", "image_network"),
+        ("unexpected EOF", "image_broken_off"),
+        ("filesystem layer verification failed for digest sha256:x", "image_broken_off"),
+        ('Error response from daemon: Head "https://ghcr.io/v2/x/manifests/y": denied', "image_denied"),
+        ("denied: requested access to the resource is denied", "image_denied"),
+        ('failed to resolve reference "docker.io/x/y:z": docker.io/x/y:z: not found', "image_unknown"),
+        ("Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is it running?", "no_docker"),
+        ("dial unix /var/run/docker.sock: connect: connection refused", "no_docker"),
+        ("permission denied while trying to connect to the Docker daemon socket at unix:///x", "no_docker"),
+        ("nvidia-container-cli: initialization error: nvml error: driver not loaded", "no_gpu_driver"),
+        ("nvidia-container-cli: initialization error: driver/library version mismatch", "driver_mismatch"),
+        ('error mounting "/x": permission denied: unknown', "docker"),
     ],
 )
 def test_refusals_of_docker_and_podman_have_a_code_and_the_engines_words(said, code):
     error = explain(said, "container t")
     assert error.code == code
     assert said[:40] in error.cause
+    assert error.fix
+
+
+def test_a_socket_that_is_not_for_this_user_is_told_apart_from_an_engine_that_is_down():
+    assert "group `docker`" in explain("permission denied while trying to connect to the docker API", "x").fix
+    assert "start Docker" in explain("Cannot connect to the Docker daemon", "x").fix

@@ -114,6 +114,34 @@ def test_m9_the_digest_is_the_repositorys_own_or_the_image_id():
     assert digest_of(FakeImage(), "x:1") == "sha256:own"
 
 
+A, B = "sha256:" + "a" * 64, "sha256:" + "b" * 64
+
+
+@pytest.mark.parametrize(
+    ("reference", "listed", "right"),
+    [
+        (f"vllm/vllm-openai@{B}", [f"vllm/vllm-openai@{A}", f"vllm/vllm-openai@{B}"], B),
+        (f"vllm/vllm-openai:v0.33.0@{B}", [f"vllm/vllm-openai@{A}", f"docker.io/vllm/vllm-openai@{B}"], B),
+        (f"vllm/vllm-openai@{B}", [f"mirror.local/vllm/vllm-openai@{A}", f"mirror.local/vllm/vllm-openai@{B}"], B),
+        ("docker.io/vllm/vllm-openai:v0.33.0", [f"mirror.local/vllm/vllm-openai@{A}", f"vllm/vllm-openai@{B}"], B),
+        ("vllm/vllm-openai", [f"mirror.local/vllm/vllm-openai@{A}", f"docker.io/vllm/vllm-openai@{B}"], B),
+        ("vllm-openai:x", [f"me/my-vllm-openai@{A}", f"vllm-openai@{B}"], B),
+        ("library/ubuntu:22", [f"foo/ubuntu@{A}", f"ubuntu@{B}"], B),
+        ("index.docker.io/library/ubuntu", [f"foo/ubuntu@{A}", f"ubuntu@{B}"], B),
+        ("localhost:5000/vllm", [f"x/vllm@{A}", f"localhost:5000/vllm@{B}"], B),
+        ("localhost/vllm:1", [f"vllm@{A}", f"localhost/vllm@{B}"], B),
+        ("retagged:1", [f"vllm/vllm-openai@{A}"], A),
+        ("retagged:1", [f"vllm/vllm-openai@{A}", f"mirror.local/vllm-openai@{A}"], A),
+        ("retagged:1", [f"vllm/vllm-openai@{A}", f"mirror.local/vllm-openai@{B}"], "sha256:own"),
+        ("local:dev", ["<none>@<none>"], "sha256:own"),
+        ("local@sha256:own", [f"other@{A}"], "sha256:own"),
+    ],
+)
+def test_m9_the_digest_is_that_of_what_was_asked_for(reference, listed, right):
+    """Names are matched whole and as Docker reads them; a mirror's digest is not the repository's."""
+    assert digest_of(FakeImage(*listed), reference) == right
+
+
 def test_e5_a_moved_tag_is_refused_and_a_new_one_is_locked(tmp_path):
     first = Image(reference="x:latest", digest="sha256:1", id="i", pulled=True)
     lock = ImageLock.load(tmp_path / "lock.json").checked(first)

@@ -193,6 +193,7 @@ def _row(
         row.acceptance,
         floor=decode.floor,
         closed_loop=family.cell.load.rate is None,
+        most=plausibility.most_drafted(cells[0]),
     )
     if row.decode_share is not None and row.decode_share < rules.decode_share:
         found.append(finding("short_answers", f"Decoding is {row.decode_share:.0%} of a request's time."))

@@ -5,11 +5,12 @@ A gate judges the cells of one kind and load: those of a mode (one per start) be
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from statistics import fmean
 
 from ..quantities import few_samples, median
-from ..records.base import Finding
+from ..records.base import Finding, Severity
 from ..records.cell import Acceptance
 from ..records.comparison import Theory
 from .cells import Measured
@@ -24,6 +25,9 @@ LENGTH_SHARE = 0.05
 """Total completion tokens may differ by this share."""
 USAGE_SHARE = 0.03
 """Generated tokens by the server's counters against usage."""
+COUNT_SLACK = 0.01
+"""Counts of drafts and of their tokens may be apart by this share at the two ends of a window."""
+_COUNTED = 1 + COUNT_SLACK
 BOUND_SLACK = 0.10
 """Measured noise on top of the bound that acceptance sets."""
 COLD_FACTOR, COLD_FIRST = 5.0, 2
@@ -43,12 +47,14 @@ def gates(
         *_caches(cells, baseline),
         *_cold(cells),
         *_client(cells),
+        *_twice(cells),
         *_work(cells, baseline),
         *_few(cells),
         *_full(cells),
     ]
     if speculative:
         found += _exercised(acceptance, cells)
+        found += _beyond_k(cells)
     else:
         found += _plain(cells)
     return found
@@ -84,6 +90,16 @@ def _counters(cells: Sequence[Measured]) -> list[Finding]:
                     f"{who}: the server finished {counters.requests_finished} requests, {ours} were ours.",
                 )
             )
+        answered = len(cell.ok) or cell.summary.requests - cell.summary.failed
+        if counters.requests_finished is not None and counters.requests_finished < answered:
+            found.append(
+                finding(
+                    "counters_disagree",
+                    f"{who}: {answered} of our requests were answered, and the server finished "
+                    f"{counters.requests_finished}: are these the counters of another server?",
+                    severity="warn" if counters.settled is False else None,
+                )
+            )
         usage, generated = cell.tokens, counters.generation_tokens
         known = usage and generated is not None and not cell.summary.failed
         if known and abs((generated or 0) - (usage or 0)) > max(USAGE_SHARE * (usage or 0), ours):
@@ -98,17 +114,34 @@ def _counters(cells: Sequence[Measured]) -> list[Finding]:
 
 
 def _caches(cells: Sequence[Measured], baseline: Sequence[Measured]) -> list[Finding]:
-    ours = max((share for cell in cells if (share := cell.cache_share) is not None), default=None)
-    theirs = max((share for cell in baseline if (share := cell.cache_share) is not None), default=None)
-    if ours is None:
-        return []
-    if theirs is not None and abs(ours - theirs) > WARM_GAP:
+    ours, theirs = _cached(cells), _cached(baseline)
+    if ours is None or theirs is None:
+        return _half_known(ours, theirs) if cells and baseline else []
+    if abs(ours - theirs) > WARM_GAP:
         return [finding("warm_cache", f"{ours:.0%} of the prompt tokens were cached, {theirs:.0%} in the baseline.")]
-    if ours >= WARM_SHARE or (theirs is None and ours > WARM_GAP):
+    if ours >= WARM_SHARE:
         return [finding("warm_cache", f"The prompts were cached: {ours:.0%} of their tokens came from the cache.")]
     if ours > WARM_GAP:
         return [finding("cache_hits", f"{ours:.0%} of the prompt tokens were cached.")]
     return []
+
+
+def _half_known(ours: float | None, theirs: float | None) -> list[Finding]:
+    """Cached prompts on one side, and no word of them from the other. A baseline that may have been warm, beside a mode
+    that was not, makes no gain look larger than it is."""
+    if ours is not None:
+        told = f"{ours:.0%} of the prompt tokens were cached; what the baseline took from a cache is not known."
+        return [finding("warm_cache", told)] if ours > WARM_GAP else []
+    if theirs is not None:
+        told = f"What this mode took from a cache is not known; {theirs:.0%} of the baseline's prompts were cached."
+        return [finding("warm_cache", told, severity=None if theirs > WARM_GAP else "warn")]
+    return []
+
+
+def _cached(cells: Sequence[Measured]) -> float | None:
+    """The largest share among the starts; a server whose cache was never asked has none."""
+    asked = [0.0 if cell.counters.prefix_cache_queries == 0 else cell.cache_share for cell in cells]
+    return max((share for share in asked if share is not None), default=None)
 
 
 def _cold(cells: Sequence[Measured]) -> list[Finding]:
@@ -149,6 +182,17 @@ def _client(cells: Sequence[Measured]) -> list[Finding]:
         for cell in cells
         if cell.client.client_bound
     ]
+
+
+def _twice(cells: Sequence[Measured]) -> list[Finding]:
+    found = []
+    for cell in cells:
+        times = Counter(one.id for one in cell.requests)
+        again = [prompt for prompt, n in times.items() if n > 1]
+        if again:
+            text = f"{len(again)} of {len(times)} prompts were answered more than once ({', '.join(again[:3])})."
+            found.append(finding("work_differs", f"{cell.mode} r{cell.replicate}: {text}"))
+    return found
 
 
 def _work(cells: Sequence[Measured], baseline: Sequence[Measured]) -> list[Finding]:
@@ -204,6 +248,36 @@ def _exercised(acceptance: Acceptance | None, cells: Sequence[Measured]) -> list
     return []
 
 
+def most_drafted(cell: Measured) -> int | None:
+    """K of a server of vLLM's kind, whose steps draft at most that many tokens; None where K is not known, changes
+    with the batch, or belongs to a tree."""
+    server = cell.session.server
+    options = {name.replace("-", "_").lstrip("_"): value for name, value in (server.speculative or {}).items()}
+    k = options.get("num_speculative_tokens")
+    if server.engine not in ("vllm", "nim") or not isinstance(k, int) or isinstance(k, bool) or k < 1:
+        return None
+    return None if any("tree" in name or "per_batch_size" in name for name in options) else k
+
+
+def _beyond_k(cells: Sequence[Measured]) -> list[Finding]:
+    """Counters that hold more than a draft of K tokens can."""
+    found = []
+    for cell in cells:
+        k, counts = most_drafted(cell), cell.counters.acceptance
+        if k is None:
+            continue
+        wrong = []
+        if counts.draft_tokens is not None and counts.drafts and counts.draft_tokens > k * counts.drafts * _COUNTED:
+            wrong.append(f"{counts.draft_tokens / counts.drafts:.2f} tokens per draft")
+        length = counts.acceptance_length
+        if length is not None and length > 1 + k * _COUNTED:
+            wrong.append(f"an acceptance length of {length:.2f}")
+        if wrong:
+            text = f"{cell.mode} r{cell.replicate}: {' and '.join(wrong)} by the counters, with drafts of {k} tokens."
+            found.append(finding("acceptance_inconsistent", text))
+    return found
+
+
 def _plain(cells: Sequence[Measured]) -> list[Finding]:
     return [
         finding(
@@ -223,8 +297,11 @@ def above_acceptance(
     *,
     floor: float | None,
     closed_loop: bool,
+    most: int | None = None,
 ) -> list[Finding]:
     """A drafted step gives at most its tokens and costs at least a plain one, so decode speedup <= acceptance length.
+
+    `most`: K where it is known. No step gives more than K + 1 tokens, whatever the counters say or do not say.
 
     The acceptance length is a mean over steps. Where requests differ much, the median request may well gain more than
     that (short answers that copy the prompt beside long ones that do not), so what must stay below it is the gain in
@@ -237,9 +314,13 @@ def above_acceptance(
     length = acceptance.acceptance_length if acceptance is not None else None
     if speedup is not None and total_time is not None:
         speedup = min(speedup, total_time)
+    severity: Severity = "error" if closed_loop else "warn"
+    if speedup is not None and most is not None and speedup > (most + 1) * slack:
+        text = f"A decode speedup of {speedup:.2f}x cannot come from steps of {most} drafted tokens and one more."
+        return [finding("above_acceptance", text, severity=severity)]
     if speedup is not None and length is not None and speedup > length * slack:
         text = f"A decode speedup of {speedup:.2f}x cannot come from an acceptance length of {length:.2f}."
-        return [finding("above_acceptance", text, severity="error" if closed_loop else "warn")]
+        return [finding("above_acceptance", text, severity=severity)]
     per_step = theory.tokens_per_step if theory is not None else None
     if total_time is not None and per_step is not None and total_time > per_step * slack:
         text = f"{total_time:.2f}x in total decode time does not follow from {per_step:.2f} tokens per step."

@@ -21,7 +21,9 @@ from ..records.comparison import CellResult, Comparison, Gain
 from ..records.decision import Decision
 from ..records.errors import UserError
 from ..records.reading import must_read
-from .difference import CellChange, Change, DecisionChange, Difference
+from . import gaps
+from .decisions import compared
+from .difference import QUANTITIES, CellChange, Change, Difference
 from .stacks import changes, facts
 from .verify import opened
 
@@ -58,7 +60,7 @@ class _Side:
     decision: Decision | None
     starts: dict[Key, _Starts]
     digests: dict[str, str]
-    prompts: dict[Key, str]
+    prompts: dict[Key, set[str]]
 
     @property
     def rows(self) -> dict[Key, CellResult]:
@@ -75,6 +77,7 @@ def diff(a: Path, b: Path) -> Difference:
     both = [key for key in ours.rows if key in theirs.rows]
     cells = [_cell(key, ours, theirs) for key in both]
     modes = ours.comparison.specs.keys() & theirs.comparison.specs.keys()
+    decisions, undecided = compared(ours.decision, theirs.decision)
     return Difference(
         a=ours.name,
         b=theirs.name,
@@ -82,7 +85,8 @@ def diff(a: Path, b: Path) -> Difference:
         cells=cells,
         only_a=[" ".join(key) for key in ours.rows if key not in theirs.rows],
         only_b=[" ".join(key) for key in theirs.rows if key not in ours.rows],
-        decisions=list(_decisions(ours, theirs)),
+        decisions=decisions,
+        undecided=undecided,
         findings=list(_findings(ours, theirs, both)),
     )
 
@@ -106,7 +110,7 @@ def _read(folder: Path, given: Path) -> _Side:
             there[key] += 1
             if cell.key:
                 side.starts.setdefault(key, _Starts()).add(cell)
-                side.prompts[key] = cell.digests.get("prompts", "")
+                side.prompts.setdefault(key, set()).add(cell.digests.get("prompts", ""))
                 side.digests = side.digests or cell.digests
     bare = [" ".join(key) for key, row in side.rows.items() if there[key] != row.starts or key not in side.starts]
     if bare:
@@ -138,26 +142,37 @@ def _cell(key: Key, a: _Side, b: _Side) -> CellChange:
     ours, theirs = a.starts[key], b.starts[key]
     group = [side.starts[other] for side in (a, b) for other in side.starts if other[:2] == key[:2]]
     row_a, row_b = a.rows[key], b.rows[key]
-    decode = _gain(theirs.decode, ours.decode, [one.decode for one in group])
-    comparable = a.prompts[key] == b.prompts[key]
-    same = [theirs.texts[one] == ours.texts[one] for one in ours.texts if one in theirs.texts] if comparable else None
+    remark = gaps.of_prompts(a.prompts[key], b.prompts[key])
+    gains = {
+        "decode": _gain(theirs.decode, ours.decode, [one.decode for one in group]),
+        "throughput": _gain(theirs.aggregate, ours.aggregate, [one.aggregate for one in group]),
+        "ttft": _gain(theirs.ttft, ours.ttft, [one.ttft for one in group]),
+    }
+    word = _word(gains["decode"], ours, theirs, [one.decode for one in group])
+    same = [theirs.texts[one] == ours.texts[one] for one in ours.texts if one in theirs.texts]
+    unknown = gaps.of_row(row_a, row_b, gains)
+    if remark:
+        gains = {name: Gain(refused=remark) for name in gains}
+        word, same = "not comparable", []
+        unknown = dict.fromkeys(QUANTITIES, remark)
     return CellChange(
         kind=kind,
         load=load,
         mode=mode,
-        decode=decode,
-        aggregate=_gain(theirs.aggregate, ours.aggregate, [one.aggregate for one in group]),
-        ttft=_gain(theirs.ttft, ours.ttft, [one.ttft for one in group]),
-        word=_word(decode, ours, theirs, [one.decode for one in group]) if comparable else "not comparable",
-        remark="" if comparable else "other prompts were sent",
+        decode=gains["decode"],
+        aggregate=gains["throughput"],
+        ttft=gains["ttft"],
+        word=word,
+        remark=remark,
         acceptance_a=row_a.acceptance.acceptance_rate if row_a.acceptance else None,
         acceptance_b=row_b.acceptance.acceptance_rate if row_b.acceptance else None,
         length_a=row_a.acceptance.acceptance_length if row_a.acceptance else None,
         length_b=row_b.acceptance.acceptance_length if row_b.acceptance else None,
-        identical_a=_share(row_a),
-        identical_b=_share(row_b),
-        same_text=sum(same) if same is not None else None,
-        same_text_n=len(same) if same is not None else None,
+        identical_a=gaps.share(row_a),
+        identical_b=gaps.share(row_b),
+        same_text=None if remark else sum(same),
+        same_text_n=None if remark else len(same),
+        unknown=unknown,
     )
 
 
@@ -179,28 +194,6 @@ def _word(decode: Gain, a: _Starts, b: _Starts, group: list[list[float | None]])
     return "slower" if shown(back, a.decode, b.decode, spread) else "no difference shown"
 
 
-def _share(row: CellResult) -> float | None:
-    return row.identity.identical / row.identity.n if row.identity is not None and row.identity.n else None
-
-
-def _decisions(a: _Side, b: _Side) -> Iterator[DecisionChange]:
-    if a.decision is None or b.decision is None:
-        return
-    ours = {(one.kind, one.baseline): one for one in a.decision.workloads}
-    for one in b.decision.workloads:
-        before = ours.get((one.kind, one.baseline))
-        if before is not None:
-            yield DecisionChange(
-                kind=one.kind,
-                baseline=one.baseline,
-                a=before.mode,
-                b=one.mode,
-                changed=(before.mode, before.up_to) != (one.mode, one.up_to),
-                sentence_a=before.sentence,
-                sentence_b=one.sentence,
-            )
-
-
 def _findings(a: _Side, b: _Side, both: list[Key]) -> Iterator[Finding]:
     if not both:
         yield Finding(
@@ -212,9 +205,9 @@ def _findings(a: _Side, b: _Side, both: list[Key]) -> Iterator[Finding]:
     for side in (a, b):
         if side.comparison.stack is None:
             yield Finding(code="no_stack", message=f"{side.name} does not say on what it was measured.")
-    if any(a.prompts.get(key) != b.prompts.get(key) for key in both):
+    if any(gaps.of_prompts(a.prompts[key], b.prompts[key]) for key in both):
         yield Finding(
             code="prompts_differ",
-            message="Not all rows were measured with the same prompts; those are not compared.",
+            message="Not all rows were surely measured with the same prompts; those are not compared.",
             hint="Use the same workload in both.",
         )

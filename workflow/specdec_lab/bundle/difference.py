@@ -10,6 +10,8 @@ from ..records.base import Finding, Record
 from ..records.comparison import Gain
 
 Change = Literal["faster", "slower", "no difference shown", "not comparable"]
+QUANTITIES = ("decode", "throughput", "ttft", "acceptance", "identity")
+"""What of a row is compared."""
 
 
 class StackChange(Record):
@@ -40,6 +42,10 @@ class CellChange(Record):
     identical_b: float | None = None
     same_text: int | None = Field(default=None, description="Prompts that this mode answered alike in A and B.")
     same_text_n: int | None = Field(default=None, description="Prompts that both have a text for.")
+    unknown: dict[str, str] = Field(
+        default={},
+        description="Each of QUANTITIES that cannot be compared -> why.",
+    )
 
 
 class DecisionChange(Record):
@@ -49,6 +55,8 @@ class DecisionChange(Record):
     baseline: str
     a: str | None
     b: str | None
+    range_a: str | None = Field(default=None, description="Concurrencies that A's mode is for: `1 to 16`.")
+    range_b: str | None = None
     changed: bool
     sentence_a: str
     sentence_b: str
@@ -65,4 +73,5 @@ class Difference(Record):
     only_a: list[str] = Field(default=[], description="Rows (kind load mode) that B does not have.")
     only_b: list[str] = Field(default=[], description="Rows that A does not have.")
     decisions: list[DecisionChange]
+    undecided: list[str] = Field(default=[], description="Decisions that cannot be compared: what is missing, where.")
     findings: list[Finding] = Field(default=[], description="What to know before reading the numbers.")

@@ -26,6 +26,7 @@ def text(found: Difference) -> str:
     lines.append(f"Decisions: {len(changed)} of {len(found.decisions)} changed")
     for one in changed:
         lines += [f"  {one.kind}:", f"    A: {one.sentence_a}", f"    B: {one.sentence_b}"]
+    lines += [f"  not compared: {one}" for one in found.undecided]
     return "\n".join(lines)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +11,7 @@ import typer
 from ..records.base import strict_dumps
 from ..records.errors import UserError
 from ..writable import require_writable
+from .options import key_of, require_positive
 
 if TYPE_CHECKING:
     from ..records.cell import Cell, Summary
@@ -49,12 +49,14 @@ def run(
         raise UserError(
             "A cell has either a concurrency or a rate.", fix="Give exactly one of --concurrency and --rate."
         )
+    require_positive("--rate", rate, "2.5")
+    require_positive("--deadline", deadline, "300")
+    require_positive("--ttft-objective", ttft_objective, "0.5")
+    require_positive("--tpot-objective", tpot_objective, "0.05")
     _check_target(out, overwrite=overwrite)
     headers = {}
     if api_key_env is not None:
-        if api_key_env not in os.environ:
-            raise UserError(f"The environment variable {api_key_env} is not set.", place="--api-key-env")
-        headers["authorization"] = f"Bearer {os.environ[api_key_env]}"
+        headers["authorization"] = f"Bearer {key_of(api_key_env, '--api-key-env')}"
 
     def say(line: str) -> None:
         if not as_json:

@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError
 
 from ..records.base import Record
 from ..records.errors import UserError
+from . import references
 from .docker_engine import connect
 from .docker_errors import explain, text_of
 
@@ -119,13 +120,25 @@ def _here(client: Any, reference: str) -> Any | None:
 
 
 def digest_of(image: Any, reference: str) -> str:
-    """`sha256:...` of the registry for this repository, else of any, else the image's own id."""
-    digests = [str(d) for d in image.attrs.get("RepoDigests") or []]
-    repository = reference.split("@")[0]
-    if ":" in repository.rpartition("/")[2]:
-        repository = repository.rpartition(":")[0]
-    fitting = [d for d in digests if d.split("@")[0].endswith(repository)] or digests
-    return fitting[0].partition("@")[2] if fitting else str(image.id)
+    """`sha256:...` of the registry for this repository, or what all others agree on, else the image's own id.
+
+    A digest within the reference is the answer where a registry gave it; else it is the id of an image that was built
+    here. The digest of another repository (a mirror) is never taken while the own one is there.
+    """
+    known = [(references.repository(one), given) for one in _listed(image) if (given := references.digest(one))]
+    asked = references.digest(reference)
+    if asked is not None:
+        return asked if asked in (given for _, given in known) else str(image.id)
+    repository = references.repository(reference)
+    own = [given for where, given in known if where == repository]
+    if own:
+        return own[0]
+    others = {given for _, given in known}
+    return others.pop() if len(others) == 1 else str(image.id)
+
+
+def _listed(image: Any) -> list[str]:
+    return [str(one) for one in image.attrs.get("RepoDigests") or []]
 
 
 def _pull(client: Any, reference: str) -> None:
