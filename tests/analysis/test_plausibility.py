@@ -14,6 +14,7 @@ from specdec_lab.analysis.cells import parse_cell
 from specdec_lab.analysis.compare import compare
 from specdec_lab.analysis.findings import CODES, finding
 from specdec_lab.analysis.synthetic import Made, cell, starts
+from specdec_lab.analysis.theory import added
 from specdec_lab.records.cell import Acceptance
 from specdec_lab.records.comparison import CellResult
 
@@ -349,3 +350,23 @@ def test_a_prompt_that_was_sent_twice_is_other_work(folder: Write) -> None:
     row = judged(folder, made)
     assert found(row, "work_differs")[0] == "eagle3 r1: 1 of 20 prompts were answered more than once (p0)."
     assert word(row) == "not comparable"
+
+
+def test_answers_whose_counts_contradict_each_other_are_told(folder: Write) -> None:
+    def noted(note: str) -> list[Made]:
+        mode = starts("eagle3", [90, 91], **DRAFTED)
+        rows = cell(mode[0])["rows"]
+        rows[3]["notes"] = [note]
+        mode[0].over = {"rows": rows}
+        return mode
+
+    row = judged(folder, noted("usage_above_cap"))
+    (said,) = [one.message for one in row.findings if one.code == "counts_contradict"]
+    assert said.startswith(f"1 of {2 * len(cell(starts('eagle3', [90])[0])['rows'])} answers: the server counted more")
+    assert "counts_contradict" not in codes(judged(folder, noted("buffered")))
+
+
+def test_positions_that_one_start_lacks_are_not_taken_for_zero() -> None:
+    known = Acceptance.model_validate({**MEASURED, "per_position": [0.8, 0.5, 0.4]})
+    assert added([known, Acceptance.model_validate({**MEASURED, "per_position": []})]).per_position == []
+    assert added([known, known]).per_position == pytest.approx([0.8, 0.5, 0.4])

@@ -45,6 +45,8 @@ class Request:
     e2e_s: float | None
     sent_s: float | None
     text: Text
+    notes: tuple[str, ...] = ()
+    """What the client remarked on the row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +263,7 @@ def _request(row: dict[str, Any]) -> Request:
         e2e_s=row.get("e2e_s"),
         sent_s=row.get("sent_s"),
         text=Text(row.get("text"), row.get("reasoning"), row.get("finish_reason"), row.get("tool_calls")),
+        notes=tuple(row.get("notes") or ()),
     )
 
 

@@ -116,6 +116,9 @@ CODES: dict[str, Meaning] = {
     "load_not_held": Meaning(
         "warn", "Set workload.requests to 4 times the concurrency or more: this is a burst, not a load that is held."
     ),
+    "counts_contradict": Meaning(
+        "warn", "Look at the usage in the rows: a proxy that adds up, or hides thoughts, is the usual cause."
+    ),
     "few_samples": Meaning("info", "A p95 of fewer than 20 requests is close to their maximum."),
     "summary_of_few": Meaning("warn", "Few requests have a decode rate; the median leans on them."),
     # Speculation (B6, M29, M30)

@@ -13,6 +13,7 @@ from ..quantities import few_samples, median
 from ..records.base import Finding, Severity
 from ..records.cell import Acceptance
 from ..records.comparison import Theory
+from ..records.notes import COUNTS
 from .cells import Measured
 from .findings import finding
 from .windows import drafted, remarks
@@ -51,6 +52,7 @@ def gates(
         *_work(cells, baseline),
         *_few(cells),
         *_full(cells),
+        *_contradicting(cells),
     ]
     if speculative:
         found += _exercised(acceptance, cells)
@@ -210,6 +212,17 @@ def _work(cells: Sequence[Measured], baseline: Sequence[Measured]) -> list[Findi
             )
         ]
     return []
+
+
+def _contradicting(cells: Sequence[Measured]) -> list[Finding]:
+    """Answers whose counts of tokens contradict each other or cannot be."""
+    found = []
+    for note, meaning in COUNTS.items():
+        rows = sum(note in one.notes for cell in cells for one in cell.requests)
+        if rows:
+            text = f"{rows} of {sum(len(cell.requests) for cell in cells)} answers: {meaning}."
+            found.append(finding("counts_contradict", text))
+    return found
 
 
 def _full(cells: Sequence[Measured]) -> list[Finding]:

@@ -51,7 +51,9 @@ def added(windows: Sequence[Acceptance]) -> Acceptance | None:
     accepted = _total([one.accepted_tokens for one in measured])
     length = 1 + accepted / drafts if drafts and accepted is not None else _mean_length(measured)
     nothing = drafts == 0 or (drafts is None and not drafted and length is None)
-    places = max(len(one.per_position) for one in measured)
+    # A start whose positions are not known leaves them unknown for all.
+    drew = [one for one in measured if one.drafts]
+    places = max((len(one.per_position) for one in drew if all(each.per_position for each in drew)), default=0)
     return Acceptance(
         status="not_exercised" if nothing else "measured",
         drafts=drafts,

@@ -36,7 +36,7 @@ SAID_ELSEWHERE = frozenset({"speculation_absent", "speculation_not_exercised", "
 RESTARTED = frozenset({"counter_reset", "server_restarted"})
 DOUBTFUL_WINDOW = frozenset({"counters_not_settled"})
 """Remarks on a window that concern all that is counted in it."""
-DOUBTFUL_GATES = frozenset({"foreign_traffic", "counters_disagree"})
+DOUBTFUL_GATES = frozenset({"foreign_traffic", "counters_disagree", "acceptance_inconsistent"})
 """Gates that say that the counters counted something else than this cell's requests."""
 HARMLESS = frozenset({"acceptance_estimated", "metric_missing", *SAID_ELSEWHERE})
 """Remarks on an acceptance that take nothing away from its numbers."""

@@ -10,6 +10,7 @@ from itertools import accumulate
 from .. import quantities
 from ..records.base import plain_text
 from ..records.cell import Row
+from ..records.notes import COUNTS
 from ..records.prompt import Prompt
 from . import counts
 from .chunk import BadChunk, Chunk, error_text, parse
@@ -38,7 +39,7 @@ NOTES: dict[str, str] = {
     "held_open": "[DONE] came, the end of the response did not",
     "no_finish_reason": "[DONE], but no finish reason",
     "no_usage": "the server counted no tokens",
-    **counts.NOTES,
+    **COUNTS,
     "buffered": "the tokens arrived all at once: no decode rate",
     "short": "ended before max_tokens although the end token was to be ignored",
     "surrogates": "the text held half a character, which cannot be written; it became U+FFFD",
