@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer
 
 import pytest
 import typer
@@ -164,8 +166,10 @@ def test_a_place_that_cannot_take_the_cell_is_refused_before_the_first_request(p
 
 
 def test_an_earlier_cell_is_replaced_only_when_asked(prompt_file: Path) -> None:
-    (prompt_file.parent / "cell.json").write_text("measured before", encoding="utf-8")
     with ScriptedServer(without_metrics) as server:
+        bench(server, prompt_file, "--concurrency", "1", "--limit", "3")
+        with pytest.raises(UserError, match="not replaced unasked"):
+            bench(server, prompt_file, "--concurrency", "1", "--limit", "2")
         code, _, out = bench(server, prompt_file, "--concurrency", "1", "--limit", "2", "--overwrite")
     assert code == 0
     assert Cell.read(out).summary.requests == 2
@@ -275,3 +279,58 @@ def test_a_key_that_no_header_can_carry_is_refused_and_not_shown(
     assert "ENDPOINT_KEY" in caught.value.fix
     assert "SECRET" not in str(caught.value)
     assert caught.value.__cause__ is None
+
+
+def test_a_stream_of_something_else_is_told_as_that_and_not_as_tls(prompt_file: Path) -> None:
+    def script(seen: Seen) -> Script:
+        return paced([b"data: {nope\n\n", DONE], gap_s=0.001) if seen.method == "POST" else Script(status=404)
+
+    with ScriptedServer(script) as server:
+        code, said, out = bench(server, prompt_file, "--concurrency", "2")
+    assert code == 1
+    assert "an event of the stream is no JSON object" in said
+    assert "https" not in said
+    assert Cell.read(out).summary.failed == 12
+
+
+def test_overwrite_replaces_a_cell_and_nothing_else(prompt_file: Path) -> None:
+    with ScriptedServer(without_metrics) as server:
+        for content in ("notes of mine\n", '{"id": "p1"}\n'):
+            (prompt_file.parent / "cell.json").write_text(content)
+            with pytest.raises(UserError, match="no cell, and --overwrite replaces nothing else"):
+                bench(server, prompt_file, "--concurrency", "2", "--overwrite")
+            assert (prompt_file.parent / "cell.json").read_text() == content
+        assert not [seen for seen in server.posts if seen.json.get("stream")]
+
+
+def test_the_prompts_are_never_written_over(prompt_file: Path) -> None:
+    content = prompt_file.read_text()
+    arguments = [
+        "--base-url",
+        "http://127.0.0.1:9",
+        "--prompts",
+        str(prompt_file),
+        "--model",
+        "m",
+        "--concurrency",
+        "1",
+    ]
+    result = CliRunner().invoke(command(), [*arguments, "--out", str(prompt_file), "--overwrite"])
+    assert isinstance(result.exception, UserError)
+    assert "the file of the prompts" in result.exception.cause
+    assert prompt_file.read_text() == content
+
+
+def test_ctrl_c_keeps_the_rows_that_are_there(prompt_file: Path) -> None:
+    slow = paced([sse(delta(content="a")), sse(delta(finish="stop")), sse(usage(1)), DONE], gap_s=0.15)
+    with ScriptedServer(lambda seen: slow if seen.method == "POST" else Script(status=404)) as server:
+        timer = Timer(1.2, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        code, said, out = bench(server, prompt_file, "--concurrency", "1", "--warmup", "0")
+    assert code == 1
+    assert "ABORTED" in said
+    cell = Cell.read(out)
+    assert not cell.summary.completed
+    assert 1 <= len(cell.rows) < 12
+    assert cell.rows[0].status == "ok"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

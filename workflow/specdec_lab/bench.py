@@ -6,9 +6,12 @@ server (flags, checkpoints, image) is left out; what the server says of itself i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 
 import httpx
 
@@ -73,7 +76,7 @@ def measure(asked: Asked, say: Say) -> Cell:
 
     with Client(endpoint) as client:
 
-        def send(some: Sequence[Prompt], what: str) -> Measured:
+        def send(some: Sequence[Prompt], what: str, stopped: Callable[[], str | None] | None = None) -> Measured:
             made = client.measure(
                 some,
                 asked.load,
@@ -83,6 +86,7 @@ def measure(asked: Asked, say: Say) -> Cell:
                 extra_body=extra,
                 objective=asked.objective,
                 on_progress=live(Progress("bench", 1), what, say),
+                give_up=stopped,
                 selftest=selftest,
             )
             if (wrong := wrong_address(made.rows, str(endpoint.url), root)) is not None:
@@ -92,13 +96,34 @@ def measure(asked: Asked, say: Say) -> Cell:
 
         warm = send(warm_prompts, "warm-up") if warm_prompts else None
         before = None if metrics_url is None or names is None else settle(metrics_url, names, limit_s=SETTLE_S)
-        measured = send(chosen, "measured")
+        with _stoppable() as stopped:
+            measured = send(chosen, "measured", stopped)
         counters = unavailable(speculative=False)
         if metrics_url is not None and names is not None and before is not None:
             after = settle(metrics_url, names, limit_s=SETTLE_S)
             counters = _window(before, after, engine)
 
     return _cell(asked, chosen, kinds, engine, root, measured, warm, counters)
+
+
+@contextmanager
+def _stoppable() -> Iterator[Callable[[], str | None]]:
+    """Within this the first Ctrl-C (or TERM) ends the cell, whose rows are kept; a second one ends the program."""
+    told: list[int] = []
+
+    def tell(number: int, _frame: FrameType | None) -> None:
+        told.append(number)
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, tell)
+    try:
+        yield lambda: f"interrupted by {signal.Signals(told[0]).name}" if told else None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def choose(rows: Sequence[Prompt], *, kind: str | None, limit: int | None) -> list[Prompt]:

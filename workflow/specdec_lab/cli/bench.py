@@ -53,7 +53,7 @@ def run(
     require_positive("--deadline", deadline, "300")
     require_positive("--ttft-objective", ttft_objective, "0.5")
     require_positive("--tpot-objective", tpot_objective, "0.05")
-    _check_target(out, overwrite=overwrite)
+    _check_target(out, prompts, overwrite=overwrite)
     headers = {}
     if api_key_env is not None:
         headers["authorization"] = f"Bearer {key_of(api_key_env, '--api-key-env')}"
@@ -91,8 +91,10 @@ def run(
         raise typer.Exit(1)
 
 
-def _check_target(out: Path, *, overwrite: bool) -> None:
-    """Whether the cell can be written, known before the first request."""
+def _check_target(out: Path, prompts: Path, *, overwrite: bool) -> None:
+    """Whether the cell can be written, and over what, known before the first request."""
+    if out.exists() and prompts.exists() and out.samefile(prompts):
+        raise UserError("--out is the file of the prompts.", place=str(out), fix="Name another file for --out.")
     if out.exists() and not out.is_file():
         raise UserError("This is no file that a cell can be written to.", place=str(out), fix="Name a file for --out.")
     if out.exists() and not overwrite:
@@ -101,7 +103,20 @@ def _check_target(out: Path, *, overwrite: bool) -> None:
             place=str(out),
             fix="Name another file for --out, or add --overwrite.",
         )
+    if out.exists() and not _is_cell(out):
+        raise UserError(
+            "What stands here is no cell, and --overwrite replaces nothing else.",
+            place=str(out),
+            fix="Name another file for --out.",
+        )
     require_writable(out.absolute().parent, "of the cell", "name another place for --out")
+
+
+def _is_cell(path: Path) -> bool:
+    """By its first keys; an empty or cut cell of an earlier try may be replaced as well."""
+    with path.open("rb") as file:
+        start = file.read(200)
+    return not start.strip() or (start.lstrip().startswith(b"{") and b'"schema_version"' in start)
 
 
 def _lines(cell: Cell) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from ..records.cell import Row
 from ..records.errors import UserError
+from .stream import BAD_EVENT
 
 _NO_SUCH_PLACE = frozenset({"http_404", "http_405", "http_410", "http_501"})
 _SHOWN = 200
@@ -45,7 +46,7 @@ def wrong_address(rows: Sequence[Row], url: str, root: str) -> UserError | None:
             f"What answers here streams no chat completions: {said}",
             f"Is it an OpenAI-compatible server? `{listed}` lists the models of one.",
         )
-    if reason == "parse_error" and url.startswith("http:"):
+    if reason == "parse_error" and url.startswith("http:") and not said.startswith(BAD_EVENT):
         return _error(
             url, f"What answers here speaks no plain HTTP: {said}", "If it is a server with TLS, write https://."
         )

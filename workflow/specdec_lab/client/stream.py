@@ -34,6 +34,8 @@ REASONS: dict[str, str] = {
 }
 """The closed list of why a request failed."""
 
+BAD_EVENT = "an event of the stream is no JSON object"
+"""How the message of a row begins whose stream was one, but not of chunks."""
 NOTES: dict[str, str] = {
     "no_done": "finish reason, but no [DONE]",
     "held_open": "[DONE] came, the end of the response did not",
@@ -164,7 +166,7 @@ class Transcript:
         try:
             chunk = parse(data, error_event=event.name == "error")
         except BadChunk as problem:
-            self.bad = f"{problem} in {data[:200].decode('utf-8', 'replace')!r}"
+            self.bad = f"{BAD_EVENT}: {problem} in {data[:200].decode('utf-8', 'replace')!r}"
             return None
         if chunk.error is not None:
             self.error = chunk.error
