@@ -48,7 +48,7 @@ H200 = "--resources gpu=1 --configfile config/examples/h200-smollm2.yaml"
 CEILING = "--resources gpu=1 --configfile config/examples/h200-llama8b-ceiling.yaml"
 OFFLINE = "python3 containers/offline/pack.py"
 DECIDES = "specdec diff before.tar.gz results/llama31-8b --fail-on slower:5% --fail-on decision"
-BENCH = f"specdec bench --base-url {ENDPOINT} --prompts traffic.jsonl --model my-model --concurrency 4 --out cell.json"
+BENCH = f"specdec bench --base-url {ENDPOINT} --prompts traffic.jsonl --model my-model --concurrency 1 --out cell.json"
 
 RUN = {
     "specdec doctor": "specdec doctor",

@@ -32,6 +32,24 @@ def test_fields_that_the_client_sets_are_refused_all_at_once(tmp_path: Path) -> 
     assert "mine.yaml:5" in told
 
 
+@pytest.mark.parametrize("requests", ["", ", requests: null", ", requests: 5"])
+def test_a_concurrency_that_a_kinds_prompts_can_never_reach_is_refused(tmp_path: Path, requests: str) -> None:
+    rows = [("chat", f"c{i}") for i in range(5)] + [("sql", "s0")]
+    (tmp_path / "own.jsonl").write_text(
+        "".join(
+            json.dumps({"id": one, "kind": kind, "messages": [{"role": "user", "content": one}], "max_tokens": 9})
+            + "\n"
+            for kind, one in rows
+        )
+    )
+    more = f"workload: {{prompts: {tmp_path / 'own.jsonl'}{requests}}}\nload: {{concurrency: [1, 2]}}\n"
+    with pytest.raises(UserError) as refused:
+        load(tmp_path, more)
+    assert "prompts of kind `sql` are 1 and can never be 2 in flight" in str(refused.value)
+    assert "load.concurrency[1]" in str(refused.value)
+    assert load(tmp_path, more.replace("[1, 2]", "[1]")).cell_names() == ["chat_c1", "sql_c1"]
+
+
 SWEEP = "  m: {speculative: {method: ngram-simple}, sweep: {ngram-simple-size-n: VALUES}}\n"
 
 

@@ -16,12 +16,30 @@ _ROUND = 256
 
 
 def problems(matrix: Matrix, needs: Mapping[str, Need]) -> Iterator[Problem]:
-    """Requests that surely do not fit: the engine would refuse them, or cut every answer short."""
+    """Requests that surely do not fit: the engine would refuse them, or cut every answer short; and too few of them."""
+    yield from _too_few(matrix, needs)
     for mode, server, kind, room in _longest(matrix, needs):
         need = needs[kind]
         if need.least > room:
             place = args_path(matrix, mode, engines.get(server.engine).context_flag)
             yield Problem(place, _told(kind, need, room), _fix(server, _capped(matrix, kind), need), (mode,))
+
+
+def _too_few(matrix: Matrix, needs: Mapping[str, Need]) -> Iterator[Problem]:
+    """A concurrency that a kind's own prompts can never reach would be measured under a wrong name."""
+    asked = matrix.config.workload.requests
+    for index, concurrency in enumerate(matrix.config.load.concurrency):
+        if asked is not None and concurrency > asked:
+            continue  # said already, of the requests
+        for kind, need in needs.items():
+            if concurrency > need.requests:
+                yield Problem(
+                    ("load", "concurrency", index),
+                    f"the prompts of kind `{kind}` are {need.requests} and can never be {concurrency} in flight",
+                    f"Give that kind {concurrency} prompts or more (twice as many is better), leave it out of "
+                    "workload.kinds, or lower the concurrency.",
+                )
+                break
 
 
 def warnings(matrix: Matrix, needs: Mapping[str, Need]) -> Iterator[Finding]:

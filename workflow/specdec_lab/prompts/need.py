@@ -22,6 +22,8 @@ class Need:
     answer: int
     sure: float
     """Share of the estimate that the prompt surely has."""
+    requests: int
+    """How many prompts a cell of this kind sends."""
 
     @property
     def likely(self) -> int:
@@ -53,5 +55,5 @@ def needs(
             cap = max_tokens.get(kind_name(kind, tokens), max_tokens.get(kind))
             sizes = [(prompt, answer if cap is None else min(answer, cap)) for prompt, answer in chosen]
             longest = max(sizes, key=lambda size: max(size[0], tokens or 0) + size[1])
-            found[kind_name(kind, tokens)] = Need(max(longest[0], tokens or 0), longest[1], sure)
+            found[kind_name(kind, tokens)] = Need(max(longest[0], tokens or 0), longest[1], sure, len(chosen))
     return found
