@@ -205,3 +205,38 @@ def test_only_the_prompts_that_are_sent_count_and_a_cap_shortens_answers(tmp_pat
     path = tmp_path / "mine.yaml"
     path.write_text(with_context("ctx-size: 1024", f"{own}1}}\nload: {{concurrency: [1]}}\n"), encoding="utf-8")
     assert set(Lab.load([path], root=tmp_path).modes) == {"baseline", "ngram", "long"}
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (
+            'engine: {software: llama_cpp, launcher: process, gpus: 0, env: {"A=B": x}}',
+            "'A=B' is no name of a variable",
+        ),
+        ('engine: {software: llama_cpp, launcher: process, gpus: 0, env: {"": x}}', "'' is no name of a variable"),
+        ('engine: {software: llama_cpp, launcher: process, gpus: 0, env: {A: "x\\0y"}}', "holds a NUL character"),
+        (
+            "modes: {baseline: {}, m: {speculative: {method: ngram-simple}, differs: {why: x, env: {MY_TOKEN: t}}}}",
+            "secret",
+        ),
+        ("only: []", "no mode is named"),
+        ("modes: {baseline: {}, BASELINE: {speculative: {method: ngram-simple}}}", "in upper and lower case alone"),
+    ],
+)
+def test_what_would_fail_in_every_session_is_refused(tmp_path: Path, more: str, told: str) -> None:
+    key = more.split(":")[0]
+    kept = "".join(line + "\n" for line in CONFIG.splitlines() if not line.startswith(key))
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"{kept}{more}\n", encoding="utf-8")
+    with pytest.raises(UserError) as refused:
+        Lab.load([path], root=tmp_path)
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("place", ["/dev/null", "file", "file/below"])
+def test_a_store_that_is_no_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SPECDEC_STORE", str(tmp_path / place))
+    with pytest.raises(UserError, match="A file stands where the folder of the measured cells belongs"):
+        load(tmp_path)

@@ -21,6 +21,7 @@ from .provenance import code
 from .records.base import canonical
 from .records.errors import UserError
 from .session.schedule import priorities
+from .session.store import folder as store_folder
 from .writable import require_writable
 
 DEFAULT_CONFIG = Path("config/config.yaml")
@@ -62,6 +63,7 @@ class Lab:
         loaded.refuse(list(fit.problems(matrix, needed)))
         made = cls(replace(matrix, warnings=[*matrix.warnings, *fit.warnings(matrix, needed)]), loaded)
         require_writable(Path(made.results), "of the results", "give the config another `name`")
+        require_writable(store_folder(), "of the measured cells", "name another folder in SPECDEC_STORE")
         return made
 
     def require_here(self, jobs: Iterable[tuple[str, Mapping[str, str]]], *, servers_here: bool) -> None:

@@ -200,6 +200,16 @@ def _cross_checks(config: models.LabConfig) -> Iterator[Problem]:
         yield Problem(
             ("modes",), "no mode is a baseline", "Add `baseline: {}`: without it there is nothing to compare with."
         )
+    if config.only == []:
+        yield Problem(("only",), "no mode is named", "Name the modes to run, or leave `only` out for all of them.")
+    for spelling in {name.casefold() for name in config.modes}:
+        alike = [name for name in config.modes if name.casefold() == spelling]
+        if len(alike) > 1:
+            yield Problem(
+                ("modes", alike[1]),
+                f"it differs from `{alike[0]}` in upper and lower case alone",
+                "Give it another name: each mode is a folder, and some file systems take the two for one.",
+            )
     for index, name in enumerate(config.only or []):
         if name not in config.modes:
             yield Problem(("only", index), f"the mode `{name}` is not defined", _choices(name, config.modes))
@@ -295,6 +305,20 @@ def _rate_problems(rates: Sequence[float]) -> Iterator[Problem]:
             )
 
 
+def _variables(place: KeyPath, env: Mapping[str, str]) -> Iterator[Problem]:
+    for key, value in env.items():
+        if not re.fullmatch(r"[A-Za-z_]\w*", key, re.ASCII):
+            yield Problem(
+                (*place, key), f"{key!r} is no name of a variable", "Write NAME: value, with letters and digits."
+            )
+        if "\0" in value:
+            yield Problem((*place, key), "the value holds a NUL character", "Take it out.")
+        if re.search(r"TOKEN|SECRET|PASSWORD|API_KEY", key, re.IGNORECASE):
+            yield Problem(
+                (*place, key), f"`{key}` looks like a secret", "Set it in your own environment; configs are published."
+            )
+
+
 def _engine_checks(config: models.LabConfig) -> Iterator[Problem]:
     engine = config.engine
     if engine.launcher == "attach":
@@ -320,13 +344,10 @@ def _engine_checks(config: models.LabConfig) -> Iterator[Problem]:
         told = image.fault(engine.image)
         if told is not None:
             yield Problem(("engine", "image"), f"{engine.image!r} is no image reference: {told}", image.FORM)
-    for key in engine.env:
-        if re.search(r"TOKEN|SECRET|PASSWORD|API_KEY", key, re.IGNORECASE):
-            yield Problem(
-                ("engine", "env", key),
-                f"`{key}` looks like a secret",
-                "Set it in your own environment; configs are published.",
-            )
+    yield from _variables(("engine", "env"), engine.env)
+    for name, mode in config.modes.items():
+        if mode.differs is not None:
+            yield from _variables(("modes", name, "differs", "env"), mode.differs.env)
     for name, checkpoint in config.checkpoints.items():
         if checkpoint.revision is not None and not re.fullmatch(r"[0-9a-f]{40}", checkpoint.revision):
             yield Problem(

@@ -5,7 +5,6 @@ one fresh server (M19, B6). Nothing here judges.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,6 +26,7 @@ from . import failing, ground
 from .guard import Guard
 from .lifetime import Job, MissingCell, measure
 from .store import Store, cell_key
+from .store import folder as store_folder
 
 
 def run(spec: str, *, mode: str, replicate: int, folder: Path, prompts_file: Path, places: int) -> Session:
@@ -50,7 +50,7 @@ def run(spec: str, *, mode: str, replicate: int, folder: Path, prompts_file: Pat
     folder.mkdir(parents=True, exist_ok=True)
     # Whatever ends this try, it is not an earlier try's failure that is told of it.
     (folder / FAILURE).unlink(missing_ok=True)
-    store = Store(Path(os.environ.get("SPECDEC_STORE", "cells")))
+    store = Store(store_folder())
     session = _with_image(session, folder)
     found = {role: checkpoints.fetch(one, say=say) for role, one in session.checkpoints.items()}
     wanted = _asked(mode, replicate, session, cells, prompts.load(prompts_file), engine, found)

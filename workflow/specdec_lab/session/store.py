@@ -20,6 +20,11 @@ from ..records.session import ServerLifetime
 from ..records.spec import CellSpec, SessionSpec
 
 
+def folder() -> Path:
+    """Where the store is: what SPECDEC_STORE names, else `cells` where the run was started."""
+    return Path(os.environ.get("SPECDEC_STORE") or "cells")
+
+
 @dataclass(frozen=True)
 class Ground:
     """What a cell stands on besides its spec: digests of everything that the number depends on."""
