@@ -234,19 +234,19 @@ def test_a_log_without_an_error_shows_no_failure_unless_the_server_ended(tmp_pat
 def test_a_checkpoint_folder_is_looked_at_and_never_read_through(tmp_path, monkeypatch):
     monkeypatch.setenv("SPECDEC_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "deep" / "er").mkdir(parents=True)
-    (tmp_path / "deep" / "er" / "model.safetensors").write_bytes(b"x")
+    (tmp_path / "deep" / "er" / "notes.md").write_bytes(b"x")
     os.mkfifo(tmp_path / "deep" / "pipe")
     monkeypatch.setattr("specdec_lab.checkpoints.local.locate", lambda _spec: pytest.fail("reads every byte"))
 
     def line(path):
         return next(storage.found_checkpoints(Needs([VLLM], {"target": CheckpointSpec(path=str(path))}, known=True)))
 
-    assert (line(tmp_path / "deep").status, "no checkpoint" in line(tmp_path / "deep").found) == ("fail", True)
-    assert "config.json" in line(tmp_path / "deep").fix
+    assert line(tmp_path / "deep").status == "fail"
+    assert "safetensors" in line(tmp_path / "deep").fix
     assert line(tmp_path / "deep" / "pipe").status == "fail"
     (tmp_path / "deep" / "config.json").write_bytes(b"{}")
-    (tmp_path / "deep" / "model.gguf").write_bytes(b"x" * 10**7)
-    assert (line(tmp_path / "deep").status, "0.01 GB" in line(tmp_path / "deep").found) == ("ok", True)
+    (tmp_path / "deep" / "model.gguf").write_bytes(b"GGUF" * 10**6)
+    assert (line(tmp_path / "deep").status, "0.00 GB" in line(tmp_path / "deep").found) == ("ok", True)
     assert line(tmp_path / "deep" / "model.gguf").status == "ok"
     assert not (tmp_path / "cache").exists()
 

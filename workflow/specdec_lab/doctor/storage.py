@@ -13,7 +13,7 @@ from .line import Line, Needs, Status
 
 GB = 1e9
 _DESCRIBED_BY = frozenset({"config.json", "params.json"})
-_WEIGHTS = frozenset({".safetensors", ".gguf", ".bin", ".pt", ".pth"})
+_WEIGHTS = frozenset({".safetensors", ".gguf", ".bin", ".pt", ".pth", ".ckpt", ".npz", ".tensors", ".engine"})
 HUB_BYTES = 30 * GB
 """About what an 8B target, a 1B draft and a head take."""
 WORK_BYTES = 2 * GB
@@ -89,7 +89,7 @@ def _look(spec: CheckpointSpec) -> tuple[str, int]:
     if not any(file.name in _DESCRIBED_BY or file.suffix in _WEIGHTS for file in files):
         raise UserError(
             f"this folder holds no checkpoint: {spec.path}",
-            fix="name the folder that holds config.json and the weights, or a .gguf file",
+            fix="name the folder that holds config.json and the weights (*.safetensors), or a .gguf file",
             code="none",
         )
     return str(spec.path), sum(file.stat().st_size for file in files)
