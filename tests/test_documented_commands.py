@@ -292,7 +292,12 @@ def explained(done: subprocess.CompletedProcess[str]) -> None:
     assert "the port is in use" in done.stdout
 
 
+def looked(done: subprocess.CompletedProcess[str]) -> None:
+    assert "config/config.yaml (the default" in done.stdout
+
+
 MAY_FAIL: dict[str, Callable[[subprocess.CompletedProcess[str]], None]] = {
+    "specdec doctor": looked,
     "specdec doctor --log server.log": explained,
     "specdec selftest --quick --json": proved,
 }

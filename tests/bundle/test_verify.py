@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
 
-from specdec_lab.bundle import archive, verify
+from specdec_lab.bundle import archive, beside, verify
 from specdec_lab.bundle.manifest import Manifest, Packed
 from specdec_lab.bundle.pack import CHECKSUMS, pack
 from specdec_lab.records.base import strict_dumps
@@ -240,3 +243,148 @@ def test_a_fault_in_an_archive_names_the_archive(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no manifest") as told:
         verify.verify(path)
     assert told.value.place.startswith(str(path))
+
+
+def with_members(packed: Path, out: Path, *added: tuple[str, bytes]) -> Path:
+    """The archive again, with members added below its folder, as whoever smuggles something in would."""
+    out.mkdir()
+    path = out / packed.name
+    root = packed.name.removesuffix(".tar.gz")
+    with tarfile.open(packed) as given, tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as made:
+        for member in given:
+            made.addfile(member, given.extractfile(member))
+        for name, content in added:
+            info = tarfile.TarInfo(f"{root}/{name}")
+            info.size = len(content)
+            made.addfile(info, io.BytesIO(content))
+    return path
+
+
+def test_nothing_is_in_an_archive_beside_what_its_manifest_lists(results: Path, tmp_path: Path) -> None:
+    added = [
+        ".snakemake/iocache/latest.pkl",
+        ".venv/bin/python",
+        "extra.txt",
+        "results/made/bundle/made-0123456789ab.tar.gz",
+        "results/made/extra.tar.gz",
+        "results/made/logs/bundle.log",
+        "sitecustomize.py",
+        "workflow/specdec_lab/__pycache__/cli.cpython-312.pyc",
+        "workflow/specdec_lab/evil.py",
+    ]
+    found = verify.verify(with_members(pack(results), tmp_path / "forged", *((name, b"x") for name in added)))
+    assert not found.good
+    assert sorted(found.checks[0].told) == [f"{name}: not in the manifest" for name in added]
+
+
+def test_a_member_that_stands_twice_is_refused(results: Path, tmp_path: Path) -> None:
+    path = with_members(pack(results), tmp_path / "forged", ("README.md", b"x"))
+    with pytest.raises(UserError, match=r"holds 'made-[0-9a-f]{12}/README.md' twice; .* not in the manifest") as told:
+        verify.verify(path)
+    assert told.value.code == "unsafe"
+
+
+@pytest.mark.parametrize("name", ["a\x1b[31m\nb", "a\x7f", "a\x85", "a\udcff"])
+def test_a_member_with_a_control_character_is_refused_and_shown_escaped(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "odd.tar.gz"
+    archive.write(path, "made", [(name, b"x")])
+    with pytest.raises(UserError, match="control character") as told:
+        verify.verify(path)
+    assert told.value.cause.endswith(f": made/{ascii(name)[1:-1]}")
+    assert told.value.code == "unsafe"
+
+
+@pytest.mark.parametrize("name", ["./README.md", "workflow//x.py", "workflow/./x.py"])
+def test_a_member_spelled_in_another_way_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "odd.tar.gz"
+    archive.write(path, "made", [(name, b"x")])
+    with pytest.raises(UserError, match="member that no bundle has"):
+        verify.verify(path)
+
+
+def test_what_lies_behind_the_end_of_an_archive_is_refused(results: Path, tmp_path: Path) -> None:
+    packed = pack(results)
+    path = tmp_path / packed.name
+    more = io.BytesIO()
+    with tarfile.open(fileobj=more, mode="w") as tar:
+        tar.addfile(tarfile.TarInfo("x/evil.py"))
+    path.write_bytes(packed.read_bytes() + gzip.compress(more.getvalue()))
+    with pytest.raises(UserError, match="something stands behind its end"):
+        verify.verify(path)
+
+
+def test_nothing_is_in_a_folder_beside_the_manifest_but_what_tools_leave(folder: Path) -> None:
+    added = ["evil.so", "sitecustomize.py", "results/made/extra.tar.gz", "workflow/specdec_lab/evil.py"]
+    for name in added:
+        (folder / name).write_bytes(b"x")
+    assert verify.verify(folder).checks[0].told == [f"{name}: not in the manifest" for name in added]
+
+
+def test_what_working_in_a_folder_leaves_there_is_told_and_does_not_make_it_bad(folder: Path) -> None:
+    left = [
+        ".snakemake/locks/0.input.lock",
+        ".snakemake/metadata/new",
+        ".venv/bin/python",
+        "workflow/specdec_lab/__pycache__/x.pyc",
+        "workflow/specdec_lab/cli/__pycache__/x.pyc",
+        "workflow/specdec_lab.egg-info/PKG-INFO",
+        "results/made/logs/bundle.log",
+        f"results/made/bundle/{folder.name}.tar.gz",
+    ]
+    for name in left:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"x")
+    found = verify.verify(folder)
+    assert found.good
+    remark = next(one for one in found.checks if one.name == "beside")
+    assert remark.outcome == "warn"
+    assert "workflow/specdec_lab/__pycache__/: not checked, not in the manifest" in remark.told
+    assert ".venv/: not checked, not in the manifest" in remark.told
+    assert ".snakemake/: not checked, not in the manifest" in remark.told
+
+
+def test_what_a_tool_adds_to_a_packed_folder_is_told_by_its_name(tmp_path: Path) -> None:
+    for name in ("metadata/a", "metadata/b", "log/c", "log/d"):
+        (tmp_path / ".snakemake" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / ".snakemake" / name).touch()
+    found = set(beside.unlisted(tmp_path, {".snakemake/metadata/a"}, worked_in=True))
+    assert found == {".snakemake/log/", ".snakemake/metadata/b"}
+    assert all(beside.left_by_tools(name) for name in found)
+
+
+def test_a_link_or_a_pipe_in_a_folder_is_not_in_the_manifest(folder: Path, tmp_path: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    (folder / "nowhere").symlink_to(tmp_path / "missing")
+    (folder / "elsewhere").symlink_to(tmp_path)
+    told = verify.verify(folder).checks[0].told
+    assert told == [f"{name}: not in the manifest" for name in ("elsewhere", "nowhere", "pipe")]
+
+
+def test_a_folder_of_a_bundle_that_is_a_link_is_found(folder: Path, tmp_path: Path) -> None:
+    (folder / "workflow").rename(tmp_path / "workflow")
+    (folder / "workflow").symlink_to(tmp_path / "workflow")
+    assert "workflow: not in the manifest" in verify.verify(folder).checks[0].told
+
+
+@pytest.mark.timeout(20)
+def test_a_manifest_that_is_no_file_is_not_opened(folder: Path) -> None:
+    own = folder / "results/made/bundle/manifest.json"
+    own.unlink()
+    os.mkfifo(own)
+    with pytest.raises(UserError, match="is no regular file"):
+        verify.verify(folder)
+
+
+def test_a_checksum_that_the_manifest_does_not_give_is_found(folder: Path) -> None:
+    with (folder / CHECKSUMS).open("a") as file:
+        file.write(f"{'0' * 64}  evil.py\n")
+    assert f"{CHECKSUMS}: lists what the manifest does not" in verify.verify(folder).checks[0].told
+
+
+def test_what_a_bundle_says_reaches_no_terminal_unescaped(folder: Path) -> None:
+    (folder / "a\x1b[31m\nb").write_text("x")
+    reseal(folder, redacted=["x\x1b[2Kok  checksums"])
+    said: list[str] = []
+    verify.tell(verify.verify(folder), said.append)
+    assert r"      a\x1b[31m\nb: not in the manifest" in said
+    assert all(line.isprintable() for line in said)

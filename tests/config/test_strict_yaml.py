@@ -1,5 +1,6 @@
 """A config file is read as it was meant, or refused with its place (cases E1, E2)."""
 
+import os
 import re
 from pathlib import Path
 
@@ -162,3 +163,45 @@ def test_what_only_looks_like_a_tag_is_text(written):
 @pytest.mark.parametrize("text", ["a: |\n  x\n  \ty\n"])
 def test_a_tab_that_indents_nothing_is_no_fault(written, text):
     assert load(written(text)).data
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "text", ["a: " + "[" * 3000, "a: " + "[" * 3000 + "]" * 3000, "a: " + "{b: " * 3000, "a:\n  " + "- " * 3000 + "x\n"]
+)
+def test_what_is_nested_without_end_is_refused_with_the_line(written, text):
+    with pytest.raises(UserError, match="nested more than 50 deep") as caught:
+        load(written("n: 1\n" + text))
+    assert re.search(r"a\.yaml:[23]:\d+$", caught.value.place)
+
+
+@pytest.mark.timeout(20)
+def test_aliases_that_nest_or_multiply_are_refused_with_the_line(written):
+    deep = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 500))
+    with pytest.raises(UserError, match="nested more than 50 deep") as caught:
+        load(written(deep))
+    assert re.search(r"a\.yaml:\d+:\d+$", caught.value.place)
+    many = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
+    with pytest.raises(UserError, match="more than 100,000 values") as caught:
+        load(written(many))
+    assert re.search(r"a\.yaml:\d+:\d+$", caught.value.place)
+
+
+def test_forty_deep_is_read(written):
+    assert load(written("a: " + "[" * 40 + "]" * 40)).data["a"]
+
+
+@pytest.mark.timeout(20)
+def test_only_a_regular_file_of_a_size_that_people_write_is_read(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "zero").symlink_to("/dev/zero")
+    for name in ("pipe", "zero"):
+        with pytest.raises(UserError, match="no regular file") as caught:
+            load(tmp_path / name)
+        assert caught.value.place == str(tmp_path / name)
+    (tmp_path / "large.yaml").write_text("# " + "x" * 2**20)
+    with pytest.raises(UserError, match="1,048,578 bytes, which no config has"):
+        load(tmp_path / "large.yaml")
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UserError, match="does not exist"):
+        load(tmp_path / "dangling")

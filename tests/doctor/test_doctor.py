@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -132,7 +133,7 @@ def test_a_check_that_breaks_does_not_hide_the_others(monkeypatch):
         yield
 
     monkeypatch.setattr(examine, "CHECKS", (broken, software.network))
-    lines = examine.examine(None)
+    lines = examine.examine([])
     assert [line.check for line in lines] == ["config", "broken", "ports"]
     assert "odd machine" in lines[1].found
 
@@ -145,3 +146,126 @@ def test_a_failed_servers_log_is_explained(tmp_path):
     assert "fix:" in done.stdout
     (tmp_path / "fine.log").write_text("INFO all is well\n")
     assert doctor("--log", "fine.log", cwd=tmp_path).returncode == 0
+
+
+def test_without_a_config_the_default_one_is_read_and_that_is_said(tmp_path):
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "config.yaml").write_text(CONFIG % "missing.gguf")
+    done = doctor(cwd=tmp_path)
+    assert done.returncode == 1
+    assert "config/config.yaml (the default, as --config names none): 2 modes" in done.stdout
+    assert "config/config.yaml:4: target: there is no such checkpoint: missing.gguf" in done.stdout
+    (tmp_path / "other.yaml").write_text(CONFIG % "model.gguf")
+    assert "other.yaml: 2 modes" in doctor("--config", "other.yaml", cwd=tmp_path).stdout
+    (tmp_path / "config" / "config.yaml").write_text("engin: {}\n")
+    assert "FAIL  config          config/config.yaml (the default" in doctor(cwd=tmp_path).stdout
+
+
+def test_without_any_config_the_machine_in_general_is_looked_at(tmp_path):
+    assert "none given, and no config/config.yaml here: the machine in general" in doctor(cwd=tmp_path).stdout
+
+
+def test_several_configs_are_laid_upon_each_other(tmp_path):
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    (tmp_path / "a.yaml").write_text(CONFIG % "missing.gguf")
+    (tmp_path / "b.yaml").write_text("checkpoints: {target: {path: model.gguf}}\nload: {concurrency: [1, 2]}\n")
+    done = doctor("--config", "a.yaml", "--config", "b.yaml", cwd=tmp_path)
+    assert "a.yaml, b.yaml: 2 modes, 2 cells each" in done.stdout
+    assert "no such checkpoint" not in done.stdout
+    done = doctor("--config", "b.yaml", "--config", "a.yaml", cwd=tmp_path)
+    assert "b.yaml, a.yaml: 2 modes, 1 cells each" in done.stdout
+    assert "a.yaml:4: target: there is no such checkpoint: missing.gguf" in done.stdout
+    done = doctor("--config", "a.yaml", "--config", "none.yaml", cwd=tmp_path)
+    assert "FAIL  config" in done.stdout
+    assert "none.yaml does not exist" in done.stdout
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("prompts", ["/dev/zero", "pipe"])
+def test_only_regular_files_are_read(tmp_path, prompts):
+    os.mkfifo(tmp_path / "pipe")
+    done = doctor("--config", "pipe", cwd=tmp_path)
+    assert (done.returncode, "pipe is no regular file" in done.stdout) == (1, True)
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    text = (CONFIG % "model.gguf").replace("{kinds: [json]", f"{{prompts: {prompts}")
+    (tmp_path / "c.yaml").write_text(text)
+    done = doctor("--config", "c.yaml", cwd=tmp_path)
+    assert (done.returncode, "c.yaml:6" in done.stdout, "no regular file" in done.stdout) == (1, True, True)
+
+
+@pytest.mark.timeout(60)
+def test_a_log_is_a_regular_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for name, said in (
+        ("pipe", "no regular file"),
+        ("/dev/zero", "no regular file"),
+        (".", "folder"),
+        ("x", "No such"),
+    ):
+        done = doctor("--log", name, cwd=tmp_path)
+        assert done.returncode == 1
+        assert said in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_of_a_large_log_the_end_is_read_and_that_is_said(tmp_path):
+    log = Path(__file__).parents[1] / "fixtures" / "logs" / "vllm_vocab_mismatch.log"
+    with (tmp_path / "large.log").open("wb") as file:
+        file.write(b"INFO all is well\n" * 2**18)
+        file.write(log.read_bytes())
+    done = doctor("--log", "large.log", "--exit-code", "1", cwd=tmp_path)
+    assert "do not share one vocabulary" in done.stdout
+    assert "Only the last 4 MiB of this log were read; its lines are counted from there." in done.stdout
+    answer = json.loads(doctor("--log", "large.log", "--json", cwd=tmp_path).stdout)
+    assert answer["skipped_bytes"] == (tmp_path / "large.log").stat().st_size - 4 * 2**20
+
+
+def test_a_log_without_an_error_shows_no_failure_unless_the_server_ended(tmp_path):
+    (tmp_path / "unknown.log").write_text("lorem ipsum\n")
+    done = doctor("--log", "unknown.log", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "No failure that is known, and no error, in this log." in done.stdout
+    assert "--exit-code" in done.stdout
+    done = doctor("--log", "unknown.log", "--exit-code", "1", cwd=tmp_path)
+    assert done.returncode == 1
+
+
+def test_a_checkpoint_folder_is_looked_at_and_never_read_through(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPECDEC_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "deep" / "er").mkdir(parents=True)
+    (tmp_path / "deep" / "er" / "notes.md").write_bytes(b"x")
+    os.mkfifo(tmp_path / "deep" / "pipe")
+    monkeypatch.setattr("specdec_lab.checkpoints.local.locate", lambda _spec: pytest.fail("reads every byte"))
+
+    def line(path):
+        return next(storage.found_checkpoints(Needs([VLLM], {"target": CheckpointSpec(path=str(path))}, known=True)))
+
+    assert line(tmp_path / "deep").status == "fail"
+    assert "safetensors" in line(tmp_path / "deep").fix
+    assert line(tmp_path / "deep" / "pipe").status == "fail"
+    (tmp_path / "deep" / "config.json").write_bytes(b"{}")
+    (tmp_path / "deep" / "model.gguf").write_bytes(b"GGUF" * 10**6)
+    assert (line(tmp_path / "deep").status, "0.00 GB" in line(tmp_path / "deep").found) == ("ok", True)
+    assert line(tmp_path / "deep" / "model.gguf").status == "ok"
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("failed", "warned", "said"),
+    [(0, 0, "Ready."), (0, 1, "Ready, with 1 remark."), (0, 2, "Ready, with 2 remarks."), (1, 1, "1 to mend")],
+)
+def test_the_last_line_counts_in_words(failed, warned, said):
+    from specdec_lab.cli.doctor import _verdict
+
+    assert said in _verdict(failed, warned)
+
+
+def test_a_log_of_few_errors_among_many_quiet_lines_is_searched_quickly():
+    from specdec_lab.failures import diagnose
+
+    told = (Path(__file__).parents[1] / "fixtures" / "logs" / "vllm_vocab_mismatch.log").read_text()
+    start = time.process_time()
+    found = diagnose((told + "INFO all is well\n" * 2**16) * 2, None)
+    assert found is not None
+    assert time.process_time() - start < 5

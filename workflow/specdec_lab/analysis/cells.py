@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from statistics import median as middle
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from ..quantities import median, percentile
@@ -25,7 +25,11 @@ from ..records.spec import CellSpec, Load, ServerSpec, SessionSpec
 from ..records.stack import Stack
 from .answers import Text
 from .findings import finding
+from .possible import MOST, Impossible, require_row, require_summary
 
+_Digests = TypeAdapter(dict[str, str])
+_Warmup = TypeAdapter(dict[str, Any])
+_Energy = TypeAdapter(Annotated[float, Field(ge=0, le=MOST)] | None)
 NO_SERVER = ServerSpec(engine="openai", launcher="attach")
 """Stands for a server that nothing is known of."""
 
@@ -84,6 +88,8 @@ class Measured:
     energy_j: float | None
     requests: list[Request]
     problems: list[Finding] = field(default_factory=list)
+    read: bool = True
+    """False: it stands for a file that could not be read; all that is known is in `problems`."""
 
     @cached_property
     def ok(self) -> list[Request]:
@@ -92,28 +98,26 @@ class Measured:
 
     @cached_property
     def p50_decode(self) -> float | None:
-        """M2 from the rows; from the summary when no row has a rate."""
-        from_rows = median(one.decode_tok_s for one in self.ok if one.decode_tok_s is not None)
-        return self.summary.p50_decode_tok_s if from_rows is None else from_rows
+        """M2 from the rows; what only the summary says is no measurement."""
+        return median(one.decode_tok_s for one in self.ok if one.decode_tok_s is not None)
 
     @cached_property
     def decode_n(self) -> int:
         """How many requests have a decode rate."""
-        return sum(one.decode_tok_s is not None for one in self.ok) or self.summary.decode_n
+        return sum(one.decode_tok_s is not None for one in self.ok)
 
     @cached_property
     def p50_ttft(self) -> float | None:
         """Median time to the first token, from the rows."""
-        return self._ttft(50, self.summary.p50_ttft_s)
+        return self._ttft(50)
 
     @cached_property
     def p95_ttft(self) -> float | None:
         """95th percentile of the time to the first token, from the rows."""
-        return self._ttft(95, self.summary.p95_ttft_s)
+        return self._ttft(95)
 
-    def _ttft(self, q: float, told: float | None) -> float | None:
-        from_rows = percentile((one.ttft_s for one in self.ok if one.ttft_s is not None), q)
-        return told if from_rows is None else from_rows
+    def _ttft(self, q: float) -> float | None:
+        return percentile((one.ttft_s for one in self.ok if one.ttft_s is not None), q)
 
     @cached_property
     def rates(self) -> dict[str, float]:
@@ -124,16 +128,16 @@ class Measured:
     def tokens(self) -> int | None:
         """Completion tokens of the successful requests; None as soon as one is unknown."""
         counts = [one.tokens for one in self.ok]
-        if not counts:
-            return self.summary.completion_tokens
-        return None if None in counts else sum(count for count in counts if count is not None)
+        return None if not counts or None in counts else sum(count for count in counts if count is not None)
 
     @cached_property
     def agg_tok_s(self) -> float | None:
         """M1: tokens / (first request sent -> last token); the summary's when rows do not say when they were sent."""
         timed = [(one.sent_s, one.e2e_s) for one in self.ok if one.sent_s is not None and one.e2e_s is not None]
         sent = [one.sent_s for one in self.requests if one.sent_s is not None]
-        if len(timed) < len(self.ok) or not timed or self.tokens is None:
+        if not self.ok:
+            return None
+        if len(timed) < len(self.ok) or self.tokens is None:
             return self.summary.agg_tok_s
         wall = max(start + end for start, end in timed) - min(sent)
         return self.tokens / wall if wall > 0 else None
@@ -153,7 +157,7 @@ class Measured:
         """M35: decode time / request time, summed over the rows."""
         timed = [(one.e2e_s - one.ttft_s, one.e2e_s) for one in self.ok if one.ttft_s is not None and one.e2e_s]
         whole = math.fsum(end for _, end in timed)
-        return math.fsum(part for part, _ in timed) / whole if whole > 0 else self.summary.decode_share
+        return math.fsum(part for part, _ in timed) / whole if whole > 0 else None
 
     @cached_property
     def texts(self) -> dict[str, Text]:
@@ -174,20 +178,34 @@ class Measured:
 
 def read_cell(path: Path, mode: str, start: int) -> Measured:
     """One cell's file as columns. What is missing or wrong becomes a problem of the cell, never a guess."""
+    if not path.is_file():
+        return _unreadable(path, mode, start, _no_file(path))
     try:
         content: Any = from_json(path.read_bytes(), allow_inf_nan=False, cache_strings="keys")
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        return _unreadable(path, mode, start, f"cannot be read: {error.strerror}")
+    except ValueError as error:
         return _unreadable(path, mode, start, f"not strict JSON: {error}")
     if not isinstance(content, dict):
         return _unreadable(path, mode, start, "not a cell")
     return parse_cell(content, path, mode, start)
 
 
+def _no_file(path: Path) -> str:
+    """Why this is not opened: reading a pipe or a device may never end."""
+    if path.is_dir():
+        return "a folder, not a file"
+    return "neither a file nor a link to one" if path.exists() else "a link that leads nowhere"
+
+
 def parse_cell(content: dict[str, Any], path: Path, mode: str, start: int) -> Measured:
     """The columns of a cell that was read as JSON."""
     problems: list[Finding] = []
+    version = content.get("schema_version")
+    if version is not None and type(version) is not int:
+        return _unreadable(path, mode, start, f"schema_version is {version!r}, no whole number")
     try:
-        requests = [_request(row) for row in content.get("rows") or []]
+        requests = [_request(row, number) for number, row in enumerate(content.get("rows") or [])]
         measured = Measured(
             mode=mode,
             replicate=start,
@@ -195,9 +213,9 @@ def parse_cell(content: dict[str, Any], path: Path, mode: str, start: int) -> Me
             key=str(content.get("key", "")),
             cell=CellSpec.model_validate(content["cell"]),
             session=SessionSpec.model_validate(content["session"]),
-            digests=content.get("digests") or {},
+            digests=_Digests.validate_python(content.get("digests") or {}),
             stack=None,
-            schema_version=content.get("schema_version"),
+            schema_version=version,
             server=str(content.get("server", "")),
             order=int(content.get("order", 0)),
             started_at=str(content.get("started_at", "")),
@@ -205,15 +223,18 @@ def parse_cell(content: dict[str, Any], path: Path, mode: str, start: int) -> Me
             counters=CounterWindow.model_validate(content["counters"]),
             client=Client.model_validate(content.get("client") or {}),
             heat=_heat(content.get("gpu") or []),
-            warmup=content.get("warmup") or {},
+            warmup=_Warmup.validate_python(content.get("warmup") or {}),
             warnings=[Finding.model_validate(one) for one in content.get("warnings") or []],
-            energy_j=content.get("energy_j"),
+            energy_j=_Energy.validate_python(content.get("energy_j")),
             requests=requests,
             problems=problems,
         )
+        require_summary(measured.summary, len(requests))
+    except Impossible as error:
+        return _unreadable(path, mode, start, f"impossible: {error}")
     except ValidationError as error:
         return _unreadable(path, mode, start, first_problem(error))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         return _unreadable(path, mode, start, f"not a cell: {type(error).__name__} {error}")
     if measured.schema_version != SCHEMA_VERSION:
         problems.append(
@@ -236,21 +257,22 @@ def _checked(measured: Measured) -> list[Finding]:
         ("requests", summary.requests, len(measured.requests)),
         ("failed", summary.failed, len(measured.requests) - len(measured.ok)),
         ("P50 decode tok/s", summary.p50_decode_tok_s, measured.p50_decode),
+        ("P50 TTFT in seconds", summary.p50_ttft_s, measured.p50_ttft),
         ("completion tokens", summary.completion_tokens, measured.tokens),
     ]
-    if not measured.requests:
-        return []
     return [
         finding(
             "summary_disagrees",
-            f"{measured.mode} r{measured.replicate}: {name} {says} in the summary, {rows} by its rows.",
+            f"{measured.mode} r{measured.replicate}: {name} {says} in the summary, "
+            f"{'nothing' if rows is None else rows} by its rows.",
         )
         for name, says, rows in told
-        if says is not None and rows is not None and abs(says - rows) > 0.005 * max(abs(says), abs(rows))
+        if says is not None and (rows is None or abs(says - rows) > 0.005 * max(abs(says), abs(rows)))
     ]
 
 
-def _request(row: dict[str, Any]) -> Request:
+def _request(row: dict[str, Any], number: int) -> Request:
+    require_row(row, number)
     return Request(
         id=row["id"],
         ok=row["status"] == "ok",
@@ -311,4 +333,5 @@ def _unreadable(path: Path, mode: str, start: int, why: str) -> Measured:
         energy_j=None,
         requests=[],
         problems=[finding("unreadable", f"{mode} r{start} {path.name}: {why}")],
+        read=False,
     )

@@ -34,6 +34,8 @@ BLOCKING = frozenset(
 def obstacles(mine: Measured, base: Measured) -> list[Finding]:
     """Why a mode's cell must not be compared with this baseline cell; empty when it may."""
     found = [*mine.problems, *base.problems]
+    if not (mine.read and base.read):
+        return _once(found)  # nothing is known of the other things
     who = f"{mine.mode} r{mine.replicate} and {base.mode} r{base.replicate}"
 
     def differ(code: str, what: str, ours: object, theirs: object) -> None:

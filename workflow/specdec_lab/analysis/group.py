@@ -145,14 +145,14 @@ def _row(
     row = _numbers(family, mode, cells, rules)
     found = _obstacles(family, cells)
     found += [problem for problem in floor.findings if problem.severity == "error"]
-    speculative = bool(cells[0].session.server.speculative)
+    speculative = any(cell.session.server.speculative for cell in cells)
     found += plausibility.gates(cells, base, acceptance=row.acceptance, speculative=speculative)
     if row.acceptance is not None and row.acceptance.status == "measured":
         row = row.model_copy(update={"acceptance_doubts": windows.doubts(cells, found)})
     found += _inherited(base)
     found += [copies[key] for cell in cells if (key := (cell.mode, cell.replicate)) in copies]
     found += drift.throttling(cells)
-    if row.status == "partial":
+    if row.status == "partial" and all(cell.read for cell in cells):
         found.append(finding("partial", f"{row.starts} of {mode.replicates} starts, or a cell was cut short."))
     blocked = any(one.code in BLOCKING and one.severity == "error" for one in found)
     if blocked:
@@ -247,7 +247,7 @@ def _inherited(baseline: Sequence[Measured]) -> list[Finding]:
         return []
     found = plausibility.gates(baseline, baseline, acceptance=None, speculative=False)
     own = [one.model_copy(update={"message": f"Baseline: {one.message}"}) for one in found if one.severity == "error"]
-    cut = [cell for cell in baseline if not cell.summary.completed]
+    cut = [cell for cell in baseline if cell.read and not cell.summary.completed]
     return own + [finding("partial", f"Baseline: r{cell.replicate} was cut short.") for cell in cut]
 
 
@@ -279,7 +279,7 @@ def _numbers(family: Family, mode: PlannedMode, cells: list[Measured], rules: De
         decode_n=sum(cell.decode_n for cell in cells),
         energy_j_per_token=fmean(energies) if energies else None,
         cost_per_million=cost.per_million(rules, agg, cells[0].session.server.gpus),
-        acceptance=added([cell.counters.acceptance for cell in cells]),
+        acceptance=added([cell.counters.acceptance for cell in cells if cell.read]),
     )
 
 

@@ -40,7 +40,8 @@ FULL_SHARE = 1 / 3
 def gates(
     cells: Sequence[Measured], baseline: Sequence[Measured], *, acceptance: Acceptance | None, speculative: bool
 ) -> list[Finding]:
-    """Everything suspicious about a mode's cells, before any gain is looked at."""
+    """Everything suspicious about a mode's cells, before any gain is looked at; those not read say nothing."""
+    cells, baseline = ([cell for cell in some if cell.read] for some in (cells, baseline))
     found = [
         *_failures(cells),
         *remarks(cells),

@@ -10,8 +10,10 @@ import tempfile
 import zlib
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
+from unicodedata import category
 
 from ..records.errors import UserError
+from .beside import shown
 
 _MODE = 0o644
 _LEVEL = 6
@@ -67,13 +69,15 @@ def unpack(archive: Path, into: Path) -> Path:
     """Unpack below `into` and give the bundle's folder. UserError for anything but plain files inside one folder."""
     try:
         tops = set()
+        seen: set[str] = set()
         with gzip.open(archive) as packed:
             with tarfile.open(fileobj=packed, mode="r:") as tar:
                 for member in tar:
-                    tops.add(_checked(member, archive))
+                    tops.add(_checked(member, archive, seen))
                     tar.extract(member, into, filter="data")
-            while packed.read(_PIECE):  # to the end, where the checksum is: a tar reader stops before it
-                pass
+            while piece := packed.read(_PIECE):  # to the end, where the checksum is: a tar reader stops before it
+                if piece.strip(b"\0"):
+                    raise ValueError("something stands behind its end")
     except (tarfile.TarError, zlib.error, EOFError, OSError, ValueError) as error:
         raise UserError(
             f"This is no bundle that can be read: {error}",
@@ -91,13 +95,23 @@ def unpack(archive: Path, into: Path) -> Path:
     return into / tops.pop()
 
 
-def _checked(member: tarfile.TarInfo, archive: Path) -> str:
-    parts = PurePosixPath(member.name).parts
-    if not member.isfile() or member.name.startswith("/") or ".." in parts or len(parts) < 2:
-        raise UserError(
-            f"The archive has a member that no bundle has: {member.name!r}.",
-            place=str(archive),
-            fix="Do not unpack it; ask where it comes from.",
-            code="unsafe",
-        )
+def _checked(member: tarfile.TarInfo, archive: Path, seen: set[str]) -> str:
+    """The folder that the member is in, or UserError; `seen` are the members before it."""
+    name = member.name
+    parts = PurePosixPath(name).parts
+    wrong = None
+    if any(category(letter) in ("Cc", "Cs") for letter in name):
+        wrong = f"The archive has a member with a control character in its name: {shown(name)}"
+    elif not member.isfile() or member.issparse() or _is_odd(name) or len(parts) < 2:
+        wrong = f"The archive has a member that no bundle has: {shown(name)!r}."
+    elif name in seen:
+        wrong = f"The archive holds {shown(name)!r} twice; the second one is not in the manifest."
+    if wrong is not None:
+        raise UserError(wrong, place=str(archive), fix="Do not unpack it; ask where it comes from.", code="unsafe")
+    seen.add(name)
     return parts[0]
+
+
+def _is_odd(name: str) -> bool:
+    """Whether a name leads outside, or is another spelling of a plain path."""
+    return name.startswith("/") or ".." in name.split("/") or name != PurePosixPath(name).as_posix()

@@ -23,6 +23,7 @@ from ..records.base import Record
 from ..records.errors import UserError
 from ..records.reading import must_read
 from .archive import unpack
+from .beside import left_by_tools, shown, unlisted
 from .manifest import Manifest, manifest_path
 from .pack import CHECKSUMS
 
@@ -78,7 +79,14 @@ def verify(bundle: Path) -> Verification:
     """Check a bundle, archive or folder. UserError when it is none at all."""
     with opened(bundle) as folder:
         manifest = _manifest(folder)
-        checks = [_checksums(folder, manifest), _formats(folder, manifest), _secrets(manifest)]
+        worked_in = bundle.is_dir()
+        beside = list(unlisted(folder, _listed(manifest), worked_in=worked_in))
+        left = [path for path in beside if worked_in and left_by_tools(path)]
+        added = [path for path in beside if path not in left]
+        checks = [_checksums(folder, manifest, added), _formats(folder, manifest), _secrets(manifest)]
+        if left:
+            told = [f"{path}: not checked, not in the manifest" for path in left]
+            checks.append(Check(name="beside", outcome="warn", told=told))
         if checks[0].outcome != "fail":
             checks.append(_name(bundle, manifest))
             checks.append(_judged_again(folder, manifest))
@@ -98,6 +106,10 @@ def _manifest(folder: Path) -> Manifest:
             if near
             else "Give an archive that `specdec pack` made, or the folder it unpacks to.",
             code="no_bundle",
+        )
+    if not _is_plain(found[0]):
+        raise UserError(
+            "The manifest is no regular file.", place=str(found[0]), fix="Get the bundle again.", code="unreadable"
         )
     manifest = must_read(found[0], Manifest, fix="Get the bundle again.")
     named = found[0].relative_to(folder).as_posix()
@@ -119,23 +131,33 @@ def _leads_outside(path: str) -> bool:
     return pure.is_absolute() or ".." in pure.parts
 
 
-def _checksums(folder: Path, manifest: Manifest) -> Check:
+def _is_plain(path: Path) -> bool:
+    """A regular file itself: whatever else has that name is not opened."""
+    return path.is_file() and not path.is_symlink()
+
+
+def _listed(manifest: Manifest) -> set[str]:
+    return {*(one.path for one in manifest.files), manifest_path(manifest.name), CHECKSUMS}
+
+
+def _checksums(folder: Path, manifest: Manifest, added: list[str]) -> Check:
+    """`added`: what is in the bundle and not in its manifest."""
     told = []
     for one in manifest.files:
         path = folder / one.path
-        if not path.is_file() or path.is_symlink():
+        if not _is_plain(path):
             told.append(f"{one.path}: missing")
         elif _sha256(path) != one.sha256:
             told.append(f"{one.path}: changed since it was packed")
     own = manifest_path(manifest.name)
-    listed = {one.path for one in manifest.files} | {own, CHECKSUMS}
     sums = folder / CHECKSUMS
-    if not sums.is_file() or f"{_sha256(folder / own)}  {own}\n".encode() not in sums.read_bytes():
+    lines = set(sums.read_bytes().splitlines()) if _is_plain(sums) else set()
+    first = f"{_sha256(folder / own)}  {own}".encode()
+    if first not in lines:
         told.append(f"{own}: not the manifest that {CHECKSUMS} names")
-    for path in sorted((folder / "results").rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        if path.is_file() and name not in listed and not name.endswith(".tar.gz"):
-            told.append(f"{name}: not in the manifest")
+    elif lines - {first, *(f"{one.sha256}  {one.path}".encode() for one in manifest.files)}:
+        told.append(f"{CHECKSUMS}: lists what the manifest does not")
+    told += [f"{path}: not in the manifest" for path in added]
     return Check(name="checksums", outcome="fail" if told else "ok", told=told)
 
 
@@ -299,6 +321,6 @@ def tell(found: Verification, say: Callable[[str], None], limit: int = 20) -> No
     for check in found.checks:
         say(f"{check.outcome:4}  {check.name}")
         for line in check.told[:limit]:
-            say(f"      {line}")
+            say(f"      {shown(line)}")
         if len(check.told) > limit:
             say(f"      and {len(check.told) - limit} more")

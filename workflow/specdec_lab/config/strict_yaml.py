@@ -8,6 +8,7 @@ What a value is follows from how it is written; tags (`!!str`) are refused.
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import CollectionEndEvent, CollectionStartEvent
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
@@ -27,6 +29,13 @@ KeyPath = tuple[str | int, ...]
 _TRAPS = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null", "~"])
 # As values they are what every YAML 1.1 reader makes of them, so that `off` never reaches a server as text.
 _BOOLEANS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+DEEPEST = 50
+"""Levels of a config; the lab's own have six. Reading is recursive, and aliases nest without looking nested."""
+MOST_VALUES = 100_000
+"""Values with all aliases written out: a few lines of aliases can stand for billions."""
+LARGEST = 2**20
+"""Bytes of a config file."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,7 @@ def key_path(path: KeyPath) -> str:
 def load(file: Path) -> Document:
     """Read one YAML file; UserError with file and line for whatever is wrong with it."""
     try:
+        _require_readable(file)
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise UserError(
@@ -77,8 +87,13 @@ def load(file: Path) -> Document:
             fix="Name a file with --configfile.",
             code="config",
         ) from None
-    except IsADirectoryError:
-        raise UserError(f"{file} is a folder, not a config file.", place=str(file), fix="Name the file.") from None
+    except OSError as error:
+        raise UserError(
+            f"The config cannot be read: {error.strerror}.",
+            place=str(file),
+            fix="Give this user the right to read it.",
+            code="config",
+        ) from None
     except UnicodeDecodeError as error:
         raise UserError(
             f"The config is not UTF-8 text: {error.reason} at byte {error.start}.",
@@ -87,6 +102,7 @@ def load(file: Path) -> Document:
             code="config",
         ) from None
     try:
+        _refuse_depth_and_tags(text, file)
         node = YAML(typ="rt", pure=True).compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -97,7 +113,6 @@ def load(file: Path) -> Document:
         raise UserError(f"Not valid YAML: {problem}.", place=where, fix="Mend the line.", code="config") from None
     except (YAMLError, ReaderError) as error:
         raise UserError(f"Not valid YAML: {error}", place=str(file), fix="Mend the file.", code="config") from None
-    _refuse_tags(text, file)
     if node is None:
         raise UserError("The config is empty.", place=str(file), fix="Start from config/demo.yaml.", code="config")
     document = Document({})
@@ -111,6 +126,20 @@ def load(file: Path) -> Document:
         )
     document.data = data
     return document
+
+
+def _require_readable(file: Path) -> None:
+    """A regular file of the size of a config: reading a pipe or a device may never end."""
+    if file.is_dir():
+        raise UserError(f"{file} is a folder, not a config file.", place=str(file), fix="Name the file.", code="config")
+    if not stat.S_ISREG(file.stat().st_mode):
+        raise UserError(
+            f"{file} is no regular file.", place=str(file), fix="Write the config into a file.", code="config"
+        )
+    if (size := file.stat().st_size) > LARGEST:
+        raise UserError(
+            f"{file} has {size:,} bytes, which no config has.", place=str(file), fix="Name the config.", code="config"
+        )
 
 
 def _refuse_tab(text: str, number: int, file: Path) -> None:
@@ -127,19 +156,34 @@ def _refuse_tab(text: str, number: int, file: Path) -> None:
         )
 
 
-def _refuse_tags(text: str, file: Path) -> None:
-    """One answer for every explicit tag: one that is passed over would leave a value that looks like what it is not."""
+def _refuse_depth_and_tags(text: str, file: Path) -> None:
+    """Before the tree is made, which is recursive; and one answer for every explicit tag: one that is passed over would
+    leave a value that looks like what it is not."""
+    depth = 0
     for event in YAML(typ="rt", pure=True).parse(text):
+        depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)
+        place = Place(file, event.start_mark.line + 1, event.start_mark.column + 1)
+        if depth > DEEPEST:
+            raise _too_deep(place)
         tag = getattr(event, "tag", None)
         if tag is None:
             continue
         spelled = str(tag).replace("tag:yaml.org,2002:", "!!")
         raise UserError(
             f"The tag `{spelled}` means nothing here.",
-            place=f"{file}:{event.start_mark.line + 1}:{event.start_mark.column + 1}",
+            place=str(place),
             fix='Write the value itself: 5 is a number, "5" is text; `$NAME` in a path reads the environment.',
             code="config",
         )
+
+
+def _too_deep(place: Place) -> UserError:
+    return UserError(
+        f"The config is nested more than {DEEPEST} deep.",
+        place=str(place),
+        fix="Is a bracket left open, or written too often? No key of the lab is so deep.",
+        code="config",
+    )
 
 
 def _build(node: Node, path: KeyPath, file: Path, document: Document, open_nodes: frozenset[int]) -> Any:
@@ -147,6 +191,15 @@ def _build(node: Node, path: KeyPath, file: Path, document: Document, open_nodes
     document.places.setdefault(path, place)
     if id(node) in open_nodes:
         raise UserError("An alias contains itself.", place=str(place), fix="Write the value out.", code="config")
+    if len(path) > DEEPEST:
+        raise _too_deep(place)
+    if len(document.places) > MOST_VALUES:
+        raise UserError(
+            f"The config has more than {MOST_VALUES:,} values, with its aliases written out.",
+            place=str(place),
+            fix="Write out what the aliases stand for, once.",
+            code="config",
+        )
     inner = open_nodes | {id(node)}
     if isinstance(node, MappingNode):
         return _mapping(node, path, file, document, inner)

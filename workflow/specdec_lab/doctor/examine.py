@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from ..config.load import load_config
 from ..records.errors import UserError
-from . import hardware, software, storage
+from . import hardware, prompts, software, storage
 from .line import Line, Needs, Status
 
 CHECKS: tuple[Callable[[Needs], Iterator[Line]], ...] = (
@@ -24,9 +25,9 @@ CHECKS: tuple[Callable[[Needs], Iterator[Line]], ...] = (
 )
 
 
-def examine(config: Path | None) -> list[Line]:
-    """Every line for this machine, and for this config if one is given."""
-    needs, lines = _config(config)
+def examine(configs: Sequence[Path]) -> list[Line]:
+    """Every line for this machine, and for these configs, laid upon each other; without any for the default one."""
+    needs, lines = _config(configs)
     for check in CHECKS:
         try:
             lines += check(needs)
@@ -39,39 +40,45 @@ def examine(config: Path | None) -> list[Line]:
     return lines + _failed_sessions(needs)
 
 
-def _config(config: Path | None) -> tuple[Needs, list[Line]]:
-    if config is None:
-        return Needs(), [Line(check="config", status="ok", found="none given: the machine in general is looked at")]
-    from ..dag import Lab
+def _config(configs: Sequence[Path]) -> tuple[Needs, list[Line]]:
+    """What the workflow would read: the files that are named, else the default config."""
+    from ..dag import DEFAULT_CONFIG, Lab
 
+    named = ", ".join(map(str, configs))
+    if not configs:
+        if not DEFAULT_CONFIG.exists():
+            found = f"none given, and no {DEFAULT_CONFIG} here: the machine in general is looked at"
+            return Needs(), [Line(check="config", status="ok", found=found)]
+        configs, named = [DEFAULT_CONFIG], f"{DEFAULT_CONFIG} (the default, as --config names none)"
     try:
-        lab = Lab.load([config], root=Path())
+        prompts.require_readable(load_config(configs))
+        lab = Lab.load(configs, root=Path())
     except UserError as error:
         fix = error.fix or "mend the config; every key is described in config/README.md"
         where = f"{error.place}: " if error.place else ""
-        return Needs(), [Line(check="config", status="fail", found=f"{where}{error.cause}", fix=fix)]
+        return Needs(), [Line(check="config", status="fail", found=f"{named}: {where}{error.cause}", fix=fix)]
     except OSError as error:
-        return Needs(), [Line(check="config", status="fail", found=f"{config}: {error.strerror}", fix="check the path")]
+        return Needs(), [Line(check="config", status="fail", found=f"{named}: {error.strerror}", fix="check the path")]
     sessions = lab.matrix.sessions
-    named = {
+    checkpoints = {
         name: sessions[mode].checkpoints[role]
         for mode, roles in lab.matrix.roles.items()
         for role, name in roles.items()
     }
     needs = Needs(
         [s.server for s in sessions.values()],
-        named,
+        checkpoints,
         lab.results,
         known=True,
         asked=lab.asked,
         document=lab.loaded.document,
     )
     count = f"{len(sessions)} modes, {len(lab.matrix.cells)} cells each, {len(lab.matrix.order)} server starts"
-    found = [Line(check="config", status="ok", found=f"{config}: {count}")]
+    lines = [Line(check="config", status="ok", found=f"{named}: {count}")]
     for one in lab.matrix.warnings:
         status: Status = "ok" if one.severity == "info" else "warn"
-        found.append(Line(check="config", status=status, found=one.message, fix=one.hint))
-    return needs, found
+        lines.append(Line(check="config", status=status, found=one.message, fix=one.hint))
+    return needs, lines
 
 
 def _failed_sessions(needs: Needs) -> list[Line]:

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..records.errors import UserError
+from ..records.spec import CheckpointSpec
 from ..writable import existing, require_writable
 from .line import Line, Needs, Status
 
 GB = 1e9
+_DESCRIBED_BY = frozenset({"config.json", "params.json"})
+_WEIGHTS = frozenset({".safetensors", ".gguf", ".bin", ".pt", ".pth", ".ckpt", ".npz", ".tensors", ".engine"})
 HUB_BYTES = 30 * GB
 """About what an 8B target, a 1B draft and a head take."""
 WORK_BYTES = 2 * GB
@@ -42,10 +45,8 @@ def token(needs: Needs) -> Iterator[Line]:
 
 
 def _there(needs: Needs, name: str) -> bool:
-    from .. import checkpoints
-
     try:
-        checkpoints.locate(needs.checkpoints[name])
+        _look(needs.checkpoints[name])
     except UserError:
         return False
     return True
@@ -53,11 +54,9 @@ def _there(needs: Needs, name: str) -> bool:
 
 def found_checkpoints(needs: Needs) -> Iterator[Line]:
     """Each checkpoint: here, or to be fetched; a path that does not exist fails."""
-    from .. import checkpoints
-
     for name, spec in needs.checkpoints.items():
         try:
-            one = checkpoints.locate(spec)
+            origin, size = _look(spec)
         except UserError as error:
             missing_path = spec.path is not None or error.code != "not_fetched"
             yield Line(
@@ -67,7 +66,33 @@ def found_checkpoints(needs: Needs) -> Iterator[Line]:
                 fix=error.fix if missing_path else "it is fetched before the first server starts",
             )
         else:
-            yield Line(check="checkpoint", status="ok", found=f"{name}: {one.origin}, {one.size_bytes / GB:.2f} GB")
+            yield Line(check="checkpoint", status="ok", found=f"{name}: {origin}, {size / GB:.2f} GB")
+
+
+def _look(spec: CheckpointSpec) -> tuple[str, int]:
+    """Where a checkpoint comes from, and its bytes. A path of the user's own is looked at, and not read through: it may
+    be a folder of anything."""
+    from .. import checkpoints
+    from ..checkpoints import local
+
+    if checkpoints.source(spec) != "path":
+        one = checkpoints.locate(spec)
+        return one.origin, one.size_bytes
+    path = local.find(spec)
+    if path.is_file():
+        return str(spec.path), path.stat().st_size
+    if not path.is_dir():
+        raise UserError(
+            f"neither a file nor a folder: {spec.path}", fix="name a .gguf file or a checkpoint's folder", code="none"
+        )
+    files = [file for file in path.iterdir() if file.is_file()]
+    if not any(file.name in _DESCRIBED_BY or file.suffix in _WEIGHTS for file in files):
+        raise UserError(
+            f"this folder holds no checkpoint: {spec.path}",
+            fix="name the folder that holds config.json and the weights (*.safetensors), or a .gguf file",
+            code="none",
+        )
+    return str(spec.path), sum(file.stat().st_size for file in files)
 
 
 def disk(needs: Needs) -> Iterator[Line]:

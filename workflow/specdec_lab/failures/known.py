@@ -148,7 +148,7 @@ FAILURES: tuple[KnownFailure, ...] = (
         "this engine version knows no such option",
         "compare the option's spelling with the engine's own help; `specdec doctor --config` checks what the lab knows",
         (
-            r"[\w.]+\s*\n\s+Unexpected keyword argument \[type=unexpected_keyword_argument",
+            r"[\w.]+[^\S\n]*\n[^\S\n]+Unexpected keyword argument \[type=unexpected_keyword_argument",
             r"unrecognized arguments: [^\n]*",
             r"the argument has been removed",
             r"error: invalid argument: [^\n]*",
