@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,12 @@ def test_line_ends_of_cr_alone_are_named(file: Path) -> None:
 def test_e3_an_empty_file_is_refused(file: Path, content: bytes) -> None:
     file.write_bytes(content)
     assert "no prompts" in refused(file).cause
+
+
+def test_what_may_never_end_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "pipe", Path("/dev/zero"), tmp_path):
+        assert refused(place).fix == "Name a file of prompts, one a line."
 
 
 def test_e3_a_blank_prompt_is_refused(file: Path) -> None:

@@ -86,6 +86,10 @@ def _lines(prompts: Iterable[Prompt]) -> str:
 
 
 def _text(path: Path) -> str:
+    if path.exists() and not path.is_file():
+        # Reading a pipe or a device may never end.
+        what = "a folder, no file" if path.is_dir() else "no regular file"
+        raise UserError(f"The prompts are {what}.", place=str(path), fix="Name a file of prompts, one a line.")
     try:
         raw = path.read_bytes()
     except OSError as error:

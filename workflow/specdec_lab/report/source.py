@@ -87,6 +87,8 @@ def read(folder: Path) -> Results:
     for one in session_folders(folder):
         for path in sorted([*one.cells, *([one.session] if one.session.is_file() else [])]):
             try:
+                if not path.is_file():
+                    raise FileNotFoundError(path)  # a pipe would never end
                 if path == one.session:
                     sessions.append(Session.read(path))
                 else:
