@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from specdec_lab.config.load import ConfigError, Problem, load_config
+from specdec_lab.config.load import load_config
+from specdec_lab.config.problems import ConfigError, Problem
 from specdec_lab.config.resolve import Matrix, resolve
 
 CONFIG = {

@@ -9,7 +9,8 @@ import pytest
 
 from specdec_lab.client.request import Endpoint
 from specdec_lab.client.request import body as request_body
-from specdec_lab.config.load import ConfigError, load_config
+from specdec_lab.config.load import load_config
+from specdec_lab.config.problems import ConfigError
 from specdec_lab.config.resolve import Matrix, resolve
 from specdec_lab.records.prompt import Message, Prompt
 from specdec_lab.records.spec import Sampling

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from specdec_lab.config import image
-from specdec_lab.config.load import ConfigError, load_config
+from specdec_lab.config.load import load_config
+from specdec_lab.config.problems import ConfigError
 
 DIGEST = "sha256:" + "0a" * 32
 

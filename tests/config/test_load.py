@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from specdec_lab.config.load import ConfigError, load_config
+from specdec_lab.config.load import load_config
+from specdec_lab.config.problems import ConfigError
 
 GOOD = """
 name: x

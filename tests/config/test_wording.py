@@ -6,7 +6,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from specdec_lab.config import models, strict_yaml
-from specdec_lab.config.load import ConfigError, load_config
+from specdec_lab.config.load import load_config
+from specdec_lab.config.problems import ConfigError
 from specdec_lab.config.wording import BLOCK_EXAMPLES, flow
 
 GOOD = """name: x

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 from . import engines
 from .checkpoints import local
-from .config.load import Problem
+from .config.problems import Problem
 from .config.resolve import Matrix
 from .launchers import program
 from .records.errors import UserError

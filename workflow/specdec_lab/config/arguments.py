@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from ..engines.base import Engine
 from ..records.spec import ServerSpec
-from .load import Problem
+from .problems import Problem
 from .strict_yaml import KeyPath
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*\Z", re.ASCII)

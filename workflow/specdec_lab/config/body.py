@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from .. import engines
 from ..records.spec import ServerSpec
-from .load import Problem
 from .models import LabConfig
+from .problems import Problem
 
 _CAP = "Use `workload.max_tokens`, by kind; prompts of your own say it in each row (`max_tokens`)."
 _ONE = "Leave it out: one answer per request is read, timed and counted."

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..records.base import canonical
-from .load import Problem
 from .models import LabConfig, ModeConfig
+from .problems import Problem
 from .simplicity import baselines
 from .strict_yaml import KeyPath
 

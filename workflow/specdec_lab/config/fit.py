@@ -9,7 +9,7 @@ from ..engines import context
 from ..prompts.need import Need
 from ..records.base import Finding
 from ..records.spec import ServerSpec
-from .load import Problem
+from .problems import Problem
 from .resolve import Matrix, args_path
 
 _ROUND = 256

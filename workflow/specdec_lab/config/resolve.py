@@ -27,8 +27,9 @@ from ..records.spec import (
 from ..session.schedule import interleaved
 from . import arguments, body
 from .expand import PLACEBO, against, expand, name_problems
-from .load import LoadedConfig, Problem
+from .load import LoadedConfig
 from .models import LabConfig, ModeConfig
+from .problems import Problem
 from .simplicity import baselines, simple_first
 from .strict_yaml import KeyPath
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..config.load import LoadedConfig, Problem
+from ..config.load import LoadedConfig
+from ..config.problems import Problem
 
 
 def require_readable(loaded: LoadedConfig) -> None:
