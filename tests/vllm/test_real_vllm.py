@@ -6,6 +6,7 @@ Needs an environment made by containers/vllm-cpu/install.sh: SPECDEC_TEST_VLLM n
 import importlib.util
 import json
 import os
+import shutil
 from pathlib import Path
 
 import psutil
@@ -167,8 +168,7 @@ def test_m19_nothing_is_left_after_the_sessions(measured):
 
 
 def test_failure_5_a_draft_with_another_vocabulary_is_refused_before_vllm_starts(models, place, tmp_path):
-    other = tmp_path / "other"
-    other.mkdir()
+    other = Path(shutil.copytree(models["draft"], tmp_path / "other"))
     (other / "tokenizer.json").write_text(json.dumps({"model": {"vocab": {"a": 0, "b": 1}}, "added_tokens": []}))
     with pytest.raises(UserError) as error:
         session_of(place, spec_of("draft", {"draft": other}), "draft", replicate=9)
