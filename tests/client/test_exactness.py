@@ -82,23 +82,32 @@ def test_256_streams_agree_with_the_servers_log() -> None:
         within(TRIES, attempt)
 
 
+COST = """
+from specdec_lab.client import beside, selftest
+from specdec_lab.client.paced import Pace, PacedServer
+
+bare, ours = [], []
+with PacedServer(Pace(first_s=0.1, gap_s=0.02)) as server:
+    for _ in range(8):
+        prompts = selftest.prompts(256, 100, 200)
+        bare.append(beside.the_bare_one(server, prompts, 256).cpu_s_per_million)
+        ours.append(beside.ours(server, prompts, 256).cpu_s_per_million)
+        if min(ours) <= 1.4 * min(bare):
+            break
+print(min(ours), min(bare))
+"""
+
+
 @pytest.mark.slow
 def test_the_client_costs_little_more_than_the_bare_one() -> None:
-    """The least of a few runs each, in turn: what others do on this machine only ever adds.
+    """The least of a few runs each, in turn: what others do on this machine only ever adds. In a program of its own, so
+    that the garbage collector does not go through what thousands of tests have left in memory.
 
     The aim is 1.25, and 1.02 to 1.26 were measured (docs/client.md); in runs as short as these, 1.1 to 1.4.
     """
-    bare, ours = [], []
-    with PacedServer(BUSY) as server:
-
-        def attempt() -> str | None:
-            prompts = selftest.prompts(CONCURRENCY, 100, 200)
-            bare.append(beside.the_bare_one(server, prompts, CONCURRENCY).cpu_s_per_million)
-            ours.append(beside.ours(server, prompts, CONCURRENCY).cpu_s_per_million)
-            cheap = min(ours) <= 1.4 * min(bare)
-            return None if cheap else f"{min(ours):.1f} s a million chunks, bare {min(bare):.1f}"
-
-        within(2 * TRIES, attempt)
+    done = subprocess.run([sys.executable, "-c", COST], capture_output=True, text=True, check=True, timeout=300)
+    ours, bare = map(float, done.stdout.split())
+    assert ours <= 1.4 * bare, f"{ours:.1f} s a million chunks, bare {bare:.1f}"
 
 
 def test_the_rows_carry_the_kernels_times_where_it_gives_them() -> None:
