@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ..nearest import closest
+from ..prompts.files import NAME_A_FILE, no_file
 from ..records.spec import Load
 from . import image, models
 from .problems import Problem
@@ -54,6 +56,9 @@ def cross_checks(config: models.LabConfig) -> Iterator[Problem]:
         values = getattr(config.workload, key) or []
         if len(set(values)) != len(values):
             yield Problem(("workload", key), "a value stands twice", "Keep each once.")
+    named = config.workload.prompts
+    if named is not None and (what := no_file(Path(named))):
+        yield Problem(("workload", "prompts"), f"{named} is {what}", NAME_A_FILE)
     if not load.concurrency and not load.rates:
         yield Problem(("load",), "there is no load", "Give `concurrency` or `rates`.")
     wanted = config.decision.concurrency

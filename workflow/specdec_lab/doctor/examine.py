@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from ..config.load import load_config
 from ..records.errors import UserError
-from . import hardware, prompts, software, storage
+from . import hardware, software, storage
 from .line import Line, Needs, Status
 
 CHECKS: tuple[Callable[[Needs], Iterator[Line]], ...] = (
@@ -51,7 +50,6 @@ def _config(configs: Sequence[Path]) -> tuple[Needs, list[Line]]:
             return Needs(), [Line(check="config", status="ok", found=found)]
         configs, named = [DEFAULT_CONFIG], f"{DEFAULT_CONFIG} (the default, as --config names none)"
     try:
-        prompts.require_readable(load_config(configs))
         lab = Lab.load(configs, root=Path())
     except UserError as error:
         fix = error.fix or "mend the config; every key is described in config/README.md"

@@ -12,8 +12,6 @@ from ..writable import existing, require_writable
 from .line import Line, Needs, Status
 
 GB = 1e9
-_DESCRIBED_BY = frozenset({"config.json", "params.json"})
-_WEIGHTS = frozenset({".safetensors", ".gguf", ".bin", ".pt", ".pth", ".ckpt", ".npz", ".tensors", ".engine"})
 HUB_BYTES = 30 * GB
 """About what an 8B target, a 1B draft and a head take."""
 WORK_BYTES = 2 * GB
@@ -81,17 +79,7 @@ def _look(spec: CheckpointSpec) -> tuple[str, int]:
     path = local.find(spec)
     if path.is_file():
         return str(spec.path), path.stat().st_size
-    if not path.is_dir():
-        raise UserError(
-            f"neither a file nor a folder: {spec.path}", fix="name a .gguf file or a checkpoint's folder", code="none"
-        )
-    files = [file for file in path.iterdir() if file.is_file()]
-    if not any(file.name in _DESCRIBED_BY or file.suffix in _WEIGHTS for file in files):
-        raise UserError(
-            f"this folder holds no checkpoint: {spec.path}",
-            fix="name the folder that holds config.json and the weights (*.safetensors), or a .gguf file",
-            code="none",
-        )
+    files = (file for file in path.iterdir() if file.is_file())
     return str(spec.path), sum(file.stat().st_size for file in files)
 
 

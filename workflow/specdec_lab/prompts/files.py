@@ -19,6 +19,7 @@ from ..records.prompt import Message, Prompt
 
 _KEYS = tuple(Prompt.model_fields)
 _MESSAGE_KEYS = tuple(Message.model_fields)
+NAME_A_FILE = "Name a file of prompts, one a line."
 SHOWN = 60
 """Characters of a wrong value that a message repeats."""
 _HALF = re.compile("[\ud800-\udfff]")
@@ -85,11 +86,16 @@ def _lines(prompts: Iterable[Prompt]) -> str:
     )
 
 
+def no_file(path: Path) -> str:
+    """What stands here in place of a file, empty for a file and for nothing: reading a pipe or a device may not end."""
+    if path.is_file() or not path.exists():
+        return ""
+    return "a folder, no file" if path.is_dir() else "no regular file"
+
+
 def _text(path: Path) -> str:
-    if path.exists() and not path.is_file():
-        # Reading a pipe or a device may never end.
-        what = "a folder, no file" if path.is_dir() else "no regular file"
-        raise UserError(f"The prompts are {what}.", place=str(path), fix="Name a file of prompts, one a line.")
+    if what := no_file(path):
+        raise UserError(f"The prompts are {what}.", place=str(path), fix=NAME_A_FILE)
     try:
         raw = path.read_bytes()
     except OSError as error:
